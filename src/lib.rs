@@ -74,6 +74,7 @@ mod listeners;
 mod options;
 mod package_trust;
 mod process;
+mod rollouts;
 mod router;
 mod routes;
 pub mod serve;

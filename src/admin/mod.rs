@@ -37,7 +37,8 @@ use crate::router::Router;
 pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
 use definitions::{
-    connector_calls, connectors, entities, guards, import, pauses, status, workflow_stats, workflows,
+    connector_calls, connectors, entities, guards, import, pauses, rollouts, status, workflow_stats,
+    workflows,
 };
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
 pub(crate) use nodes::require_node;
@@ -52,7 +53,8 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/resume", pauses::resume_selected);
     add_versioned::<Channel>(router);
     add_connectors(router);
-    router.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
+    router.add(Method::PATCH, "/workflows/{id}/rollout", rollouts::rollout);
+    router.get("/workflows/{id}/rollout", rollouts::show_rollout);
     router.get("/workflows/{id}/dependencies", workflows::dependencies);
     router.get("/workflows/{id}/stats", workflow_stats::stats);
     router.post("/workflows/{id}/test", workflows::test);

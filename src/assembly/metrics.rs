@@ -17,6 +17,7 @@ use svc_webhooks::WebhookMetrics;
 use crate::config::Config;
 use crate::housekeeping::JobMetrics;
 use crate::http::{InFlightBytes, Metrics, RefusalPacer};
+use crate::rollouts::CanaryMetrics;
 use crate::telemetry::TelemetryMetrics;
 
 /// The metrics of every part, registered.
@@ -26,6 +27,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) reloads: RegistryMetrics,
     pub(crate) traces: TraceMetrics,
     pub(crate) jobs: JobMetrics,
+    pub(crate) rollouts: CanaryMetrics,
     pub(crate) nodes: NodeMetrics,
     pub(crate) cron: CronMetrics,
     pub(crate) connectors: ConnectorMetrics,
@@ -50,6 +52,7 @@ impl ServiceMetrics {
             reloads: RegistryMetrics::default(),
             traces: TraceMetrics::default(),
             jobs: JobMetrics::default(),
+            rollouts: CanaryMetrics::default(),
             nodes: NodeMetrics::default(),
             cron: CronMetrics::default(),
             connectors: ConnectorMetrics::default(),
@@ -72,6 +75,7 @@ impl ServiceMetrics {
         metrics.traces.register(registry);
         metrics.cron.register(registry);
         metrics.jobs.register(registry);
+        metrics.rollouts.register(registry);
         metrics.connectors.register(registry);
         metrics.console.register(registry);
         metrics.webhooks.register(registry);

@@ -276,7 +276,7 @@ async fn start_definitions(
     consumers.load().await.map_err(ServiceStartError::tree)?;
     let registry = registry::start(assembly, store, services, calls).await?;
     traces::start_workers(traces, &registry).await?;
-    housekeeping::start(assembly, store, nodes, &registry, connectors, local_caches).await?;
+    housekeeping::start(assembly, store, nodes, &registry, connectors, local_caches, traces).await?;
     Ok(ServingParts { engine, compute_gate, namespaces, quotas, consumers, registry })
 }
 
@@ -325,6 +325,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             traces: base.traces,
             cron,
             cron_metrics: metrics.cron,
+            rollouts: metrics.rollouts,
             bulk,
             backtests: NodeBacktests::default(),
             webhooks: base.webhooks,

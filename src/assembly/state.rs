@@ -46,6 +46,7 @@ use crate::process::descriptors::DescriptorWatch;
 use crate::process::io_runtime::IoRuntime;
 use crate::process::logging::DroppedMessages;
 use crate::process::worker_threads::WorkerThreads;
+use crate::rollouts::CanaryMetrics;
 use crate::telemetry::TelemetryExport;
 
 /// The state of a service, shared by all worker threads.
@@ -101,6 +102,8 @@ pub struct NodeWork {
     pub cron: Option<CronHandle>,
     /// The metrics of schedules, on every node: an operator's order is counted by the node that gets it.
     pub(crate) cron_metrics: CronMetrics,
+    /// The rollouts that move by themselves, as this node last saw them.
+    pub(crate) rollouts: CanaryMetrics,
     /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.

@@ -20,6 +20,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "connectors/k/calls",
         "connectors/circuit-breakers",
         "workflows/w/dependencies",
+        "workflows/w/rollout",
         "workflows/w/stats",
         "channels/nightly/why",
         "channels/w/stats",

@@ -86,6 +86,7 @@ mod quotas;
 mod rate_limit;
 mod recordings;
 mod refusals;
+mod rollouts;
 mod secret_files;
 mod service_manager;
 mod shared_caches;

@@ -179,7 +179,10 @@ impl FlowMeters {
                 .collect(),
             counts: counts.join(version),
         });
-        let versions = versions.collect();
+        let versions: Box<[VersionMeters]> = versions.collect();
+        if versions.len() > 1 {
+            versions.iter().for_each(|version| version.counts.measure_outcomes());
+        }
         Self { workflows, tasks, runs, versions }
     }
 
@@ -190,7 +193,9 @@ impl FlowMeters {
         let Some(version) = self.versions.iter().find(|version| version.id == *id) else { return };
         let series = version.workflow.get_or_init(|| self.workflows.join(workflow_labels(id)));
         series.metric.observe(timings.workflow.as_secs_f64());
-        let status = RunStatus::from_outcome(outcome) as usize;
+        let status = RunStatus::from_outcome(outcome);
+        version.counts.count_outcome(status != RunStatus::Ok, timings.workflow);
+        let status = status as usize;
         if let (Some(meter), Some(name)) = (version.runs.get(status), RunStatus::NAMES.get(status)) {
             meter.get_or_init(|| self.runs.join(run_labels(&version.version, name))).metric.inc();
         }

@@ -447,6 +447,38 @@ table! {
 }
 
 table! {
+    /// The last rollout of each workflow that moves by itself.
+    canary_rollouts (workflow_id) {
+        workflow_id -> Text,
+        rollout_id -> Text,
+        canary_version -> BigInt,
+        stable_version -> BigInt,
+        plan -> Text,
+        state -> Text,
+        reason -> Nullable<Text>,
+        step -> BigInt,
+        looks -> BigInt,
+        figures -> Nullable<Text>,
+        step_since -> Timestamp,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// The outcomes of the versions of a rollout, as nodes have counted them.
+    canary_outcomes (rollout_id, step, version, reporter) {
+        rollout_id -> Text,
+        step -> BigInt,
+        version -> BigInt,
+        reporter -> Text,
+        runs -> BigInt,
+        errors -> BigInt,
+        durations -> Text,
+    }
+}
+
+table! {
     /// The recorded runs.
     run_recordings (id) {
         id -> Text,

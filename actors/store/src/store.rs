@@ -24,9 +24,10 @@ use svc_secrets::EnvelopeKeys;
 
 use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
-    AuditLog, BulkRuns, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers, DeadLetterRepository,
-    ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases, PackageReceipts, QuotaCounts,
-    Recordings, Repository, StatusChanges, TokenStates, TraceRepository, Webhooks,
+    AuditLog, BulkRuns, CanaryRollouts, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers,
+    DeadLetterRepository, ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases,
+    PackageReceipts, QuotaCounts, Recordings, Repository, StatusChanges, TokenStates, TraceRepository,
+    Webhooks,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -229,6 +230,11 @@ impl Store {
     /// Returns the runs of actions on many rows.
     pub fn bulk_runs(&self) -> BulkRuns {
         BulkRuns(self.database())
+    }
+
+    /// Returns the rollouts that move by themselves.
+    pub fn canary_rollouts(&self) -> CanaryRollouts {
+        CanaryRollouts(self.database())
     }
 
     /// Returns the pauses of channels.

@@ -7,6 +7,7 @@ use crate::commands::definitions::channels::ChannelCommand;
 use crate::commands::definitions::connectors::ConnectorCommand;
 use crate::commands::definitions::consumers::ConsumerCommand;
 use crate::commands::definitions::packages::PackagesCommand;
+use crate::commands::definitions::rollout::RolloutCommand;
 use crate::commands::definitions::workflows::WorkflowCommand;
 use crate::commands::errors::ErrorListArgs;
 use crate::commands::local::completions::CompletionsArgs;
@@ -55,6 +56,9 @@ pub(crate) enum ClientCommand {
     /// Manage workflows
     #[command(subcommand, visible_alias = "rules")]
     Workflows(WorkflowCommand),
+    /// Show and steer canaries that move by themselves
+    #[command(subcommand)]
+    Rollout(RolloutCommand),
     /// Manage channels
     #[command(subcommand, visible_alias = "ch")]
     Channels(ChannelCommand),

@@ -20,6 +20,7 @@ mod error_group;
 mod error_reason;
 mod field;
 mod field_code;
+pub mod gate;
 pub mod hash;
 mod http;
 pub mod id;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::Engine;
-use svc_model::{EntityKind, FieldError, PackageInventory, content_hash};
+use svc_model::gate::{CANARY_KEYS, CanaryPlan};
+use svc_model::{EntityKind, FieldError, PackageInventory, content_hash, unknown_keys};
 
 use crate::boundary::{Boundary, requires_problems};
 use crate::compile::IMPORT_ORDER;
@@ -97,6 +98,8 @@ pub struct PackageItem {
     pub activates: bool,
     /// The share of the traffic that a workflow is activated with, if the package states one.
     pub rollout_percentage: Option<i64>,
+    /// The plan by which the share of a workflow rises by itself, if the package has one.
+    pub canary: Option<CanaryPlan>,
 }
 
 impl PackageItem {
@@ -281,13 +284,39 @@ fn read_item(
             None => return Err(shape(path("rollout_percentage"), "expected an integer from 0 to 100")),
         },
     };
+    let canary = read_canary(kind, document.get("rollout"), rollout_percentage)
+        .map_err(|problem| shape(path("rollout"), &problem))?;
+    let first_percentage = canary.as_ref().map(CanaryPlan::first_percentage);
     Ok(PackageItem {
         kind,
         key: key.to_owned(),
         document: document.clone(),
         content_hash,
         activates,
-        rollout_percentage,
+        rollout_percentage: first_percentage.or(rollout_percentage),
+        canary,
+    })
+}
+
+/// Reads the plan of a canary: the members that a change of the rollout takes.
+fn read_canary(
+    kind: EntityKind,
+    plan: Option<&Value>,
+    percentage: Option<i64>,
+) -> Result<Option<CanaryPlan>, String> {
+    let members = match plan {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(members)) if kind == EntityKind::Workflow => members,
+        Some(_) => return Err("expected an object, of a workflow".to_owned()),
+    };
+    let unknown = unknown_keys(members, "body", &CANARY_KEYS, &[]).into_iter().next();
+    let read = match unknown {
+        Some(error) => Err(vec![error]),
+        None => CanaryPlan::parse(members, percentage),
+    };
+    read.map_err(|errors| {
+        let first = errors.first().map(ToString::to_string).unwrap_or_default();
+        first.trim_start_matches("body.").to_owned()
     })
 }
 

@@ -67,7 +67,10 @@ pub fn build_package(linted: &LintedProject<'_>, header: &PackageHeader) -> Valu
 
 /// Returns the version of a content: of what is hashed, what is activated with which share, and what is required.
 fn content_version(hash: &str, requires: &Value, lists: &[(EntityKind, Vec<Value>)]) -> String {
-    let intent = |item: &Value| json!([item.get("activate"), item.get("rollout_percentage")]);
+    let intent = |item: &Value| match item.get("rollout") {
+        None => json!([item.get("activate"), item.get("rollout_percentage")]),
+        steps => json!([item.get("activate"), item.get("rollout_percentage"), steps]),
+    };
     let intents: Vec<Vec<Value>> =
         lists.iter().map(|(_, items)| items.iter().map(intent).collect()).collect();
     let digits = content_hash(&json!([hash, requires, intents]));

@@ -3,15 +3,17 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
-use svc_api::{ValidationResult, WorkflowResource};
+use svc_api::ValidationResult;
+use svc_model::gate::{CANARY_KEYS, CanaryPlan};
 use svc_model::lifecycle::Rollout;
-use svc_model::{AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError, Workflow};
+use svc_model::{AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
+use super::canary_plan::{parse_canary, with_detail};
 use super::entities::{list_users, list_warnings};
 use crate::admin::mutation_request::{
-    MutationRequest, dry_run_response, dry_run_response_with, parse_version, refusal_to_validation,
+    MutationRequest, dry_run_response_with, parse_version, refusal_to_validation,
 };
 use crate::admin::query::QueryParameters;
 use crate::admin::request_body::require_known_keys;
@@ -41,6 +43,11 @@ pub(crate) async fn change_status<V: AdminEntity>(
 ) -> Result<HttpResponse, Error> {
     let reload = parse_reload_timing(&change.query)?;
     let (target, rollout) = parse_target(&body.0)?;
+    let canary = parse_plan::<V>(&body.0, target, rollout)?;
+    let rollout = match &canary {
+        Some(plan) => Some(Rollout { percentage: plan.first_percentage(), ..parse_replacement(&body.0) }),
+        None => rollout,
+    };
     let needs_latest =
         target == LifecycleStatus::Active && (V::REQUIREMENTS_DEPEND_ON_CONTENT || change.is_dry_run());
     let latest = if needs_latest { V::repository(&state).latest(&id).await? } else { None };
@@ -72,9 +79,13 @@ pub(crate) async fn change_status<V: AdminEntity>(
         LifecycleStatus::Active => AuditAction::StatusActive,
         _ => AuditAction::StatusArchived,
     };
-    let mutation = serving_mutation::<V>(&change, reload, action, &id);
+    let mut mutation = serving_mutation::<V>(&change, reload, action, &id);
+    if let Some(plan) = &canary {
+        mutation = with_detail(mutation, "canary", plan.to_json());
+    }
     let local = state.begin_change(&mutation);
-    let entity = V::repository(&state).set_status(&id, target, rollout, requirements, mutation).await?;
+    let stored = V::repository(&state);
+    let entity = stored.set_status_with(&id, target, rollout, requirements, canary, mutation).await?;
     state.metrics.record_audit_event(action, V::KIND);
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id), local).await;
@@ -124,33 +135,8 @@ pub(crate) async fn rollback<V: AdminEntity>(
     Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
-/// `PATCH /workflows/{id}/rollout`.
-pub(crate) async fn rollout(
-    state: Data<AppState>,
-    change: MutationRequest,
-    id: Path<String>,
-    body: JsonBody,
-) -> Result<HttpResponse, Error> {
-    let reload = parse_reload_timing(&change.query)?;
-    require_known_keys(&body.0, &["rollout_percentage"])?;
-    let percentage =
-        parse_percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
-    let mutation = serving_mutation::<Workflow>(&change, reload, AuditAction::UpdateRollout, &id);
-    let local = state.begin_change(&mutation);
-    let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
-    if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
-    }
-    let workflow = outcome?;
-    state.metrics.record_audit_event(AuditAction::UpdateRollout, EntityKind::Workflow);
-    if reload == ReloadTiming::Now {
-        state.reload_after_change(Workflow::reload_scope(&id), local).await;
-    }
-    Ok(data_response(WorkflowResource::from(workflow)))
-}
-
 /// Returns the mutation for a change of the serving versions.
-fn serving_mutation<V: AdminEntity>(
+pub(super) fn serving_mutation<V: AdminEntity>(
     change: &MutationRequest,
     reload: ReloadTiming,
     action: AuditAction,
@@ -159,9 +145,12 @@ fn serving_mutation<V: AdminEntity>(
     Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND, id) }
 }
 
-/// Reads `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
+/// Reads `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`. A plan of steps
+/// is read by [`parse_plan`].
 pub(crate) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
-    require_known_keys(body, &["status", "rollout_percentage", "replace_canary"])?;
+    let mut known = vec!["status", "rollout_percentage", "replace_canary"];
+    known.extend(CANARY_KEYS);
+    require_known_keys(body, &known)?;
     let status = match body.get("status") {
         None => return Err(FieldError::required("body.status").into()),
         Some(Value::String(name)) => {
@@ -178,7 +167,30 @@ pub(crate) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Roll
     Ok((status, parse_percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
 }
 
-fn parse_percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
+/// Returns the default rollout, with the wish to replace a canary.
+fn parse_replacement(body: &Value) -> Rollout {
+    let replace_canary = body.get("replace_canary").and_then(Value::as_bool).unwrap_or_default();
+    Rollout { replace_canary, ..Rollout::default() }
+}
+
+/// Reads the plan of an activation.
+///
+/// # Errors
+/// 400 for a plan that cannot be, for one of a kind without shares of the traffic, and for one of an archiving.
+fn parse_plan<V: AdminEntity>(
+    body: &Value,
+    target: LifecycleStatus,
+    rollout: Option<Rollout>,
+) -> Result<Option<CanaryPlan>, ServiceError> {
+    let plan = parse_canary(body, rollout.map(|rollout| rollout.percentage))?;
+    if plan.is_some() && (V::KIND != EntityKind::Workflow || target != LifecycleStatus::Active) {
+        let message = "only the activation of a workflow has steps and a gate";
+        return Err(FieldError::invalid("body.steps", message).into());
+    }
+    Ok(plan)
+}
+
+pub(super) fn parse_percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
     match body.get("rollout_percentage") {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value

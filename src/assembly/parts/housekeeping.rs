@@ -1,5 +1,5 @@
-//! The recurring jobs of the service, which end what has expired (rows, cached entries of channels, and pauses) and make
-//! scheduled backups.
+//! The recurring jobs of the service, which end what has expired (rows, cached entries of channels, and pauses), make
+//! scheduled backups, and move rollouts.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use svc_connectors::Connectors;
 use svc_model::{AuditAction, AuditResource, ErrorReason};
 use svc_registry::{Registry, ReloadScope};
 use svc_store::{AuditEntry, AuditReceipt, JobLeases, Mutation, Store, StoreError};
+use svc_traces::Traces;
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
@@ -19,6 +20,7 @@ use crate::backups::scheduled::{BackupStores, ScheduledBackups};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::housekeeping::{self, JobError, JobPass, JobSpec};
+use crate::rollouts::{self, CanaryServices};
 
 /// The group of the recurring jobs of the service.
 pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
@@ -61,12 +63,23 @@ pub(crate) async fn start(
     registry: &Registry,
     connectors: &Connectors,
     local_caches: LocalCaches,
+    traces: &Traces,
 ) -> Result<(), ServiceStartError> {
     let backups = schedule_backups(assembly, store, connectors);
+    let rollouts = rollouts::watch_rollouts(CanaryServices {
+        store: store.clone(),
+        nodes: nodes.clone(),
+        registry: registry.clone(),
+        traces: traces.clone(),
+        channels: assembly.metrics.channels.clone(),
+        metrics: assembly.metrics.rollouts.clone(),
+        log: assembly.log.clone(),
+    });
     let (tree, thread) = (&assembly.tree, assembly.thread_of(&JOB)?);
     let (metrics, log) = (assembly.metrics.jobs.clone(), assembly.log.clone());
     let lease = JobLease::new(store, nodes, assembly.metrics.channels.clone(), &log);
     let mut jobs = housekeeping_jobs(&assembly.config, store, &lease, registry, local_caches);
+    jobs.push(rollouts);
     jobs.extend(backups);
     let started = housekeeping::supervise(tree, HOUSEKEEPING.path, thread, jobs, metrics, log).await;
     started.map_err(ServiceStartError::tree)

@@ -196,7 +196,17 @@ fn notes(state: &AppState) -> Vec<String> {
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
-    proxies.map(str::to_owned).into_iter().chain(envelopes(state)).chain(unknown_consumers(state)).collect()
+    let notes = proxies.map(str::to_owned).into_iter().chain(envelopes(state));
+    notes.chain(unknown_consumers(state)).chain(paused_rollouts(state)).collect()
+}
+
+/// Returns the note about rollouts that wait for an operator.
+fn paused_rollouts(state: &AppState) -> Option<String> {
+    let paused = state.work.rollouts.list_paused();
+    let names: Vec<_> = paused.iter().map(String::as_str).collect();
+    list_some(&names).map(|names| {
+        format!("rollouts of workflows are paused: {names}; svc-cli rollout watch shows the reason, resume goes on")
+    })
 }
 
 /// Returns the note about channels that dropped members of bodies.

@@ -261,6 +261,7 @@ fn guards(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{channels}/greetings/quotas"), "");
     recorder.send("GET", &format!("{channels}/nothing/quotas"), "");
     let workflows = format!("{ADMIN}/workflows");
+    recorder.read(&format!("{workflows}/greeting/rollout"), Shown::Outline);
     recorder.read(&format!("{workflows}/greeting/stats"), Shown::Outline);
     recorder.send("GET", &format!("{workflows}/greeting/stats?version=99"), "");
     recorder.read(&format!("{ADMIN}/connectors/crm/calls"), Shown::Outline);

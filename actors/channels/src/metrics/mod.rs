@@ -14,7 +14,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
-use svc_model::ErrorReason;
+use svc_model::gate::OutcomeCounts;
+use svc_model::{ErrorReason, WorkflowVersion};
 
 use crate::ended_runs::EndedRuns;
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, VersionCountsPool, WorkflowLabels};
@@ -227,6 +228,11 @@ impl ChannelMetrics {
     /// the bounds of [`DURATION_BUCKETS`](svc_model::DURATION_BUCKETS), and beyond.
     pub fn visit_exemplars(&self, visitor: impl FnMut(&str, &[Option<DurationExemplar>])) {
         self.counted.visit_exemplars(visitor);
+    }
+
+    /// Returns the outcomes of the versions that share the traffic of their workflow with another one, or did so before.
+    pub fn version_outcomes(&self) -> Vec<(WorkflowVersion, OutcomeCounts)> {
+        self.versions.outcomes()
     }
 
     /// Returns the ends of runs, for those who watch them.

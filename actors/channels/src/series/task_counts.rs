@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use svc_engine::{CompiledWorkflow, RunOutcome, TaskTiming};
+use svc_model::gate::{OutcomeCounts, SLOTS, slot_of};
 use svc_model::{Timestamp, WorkflowVersion};
 
 /// The status from which on the record of a task is that of a failure.
@@ -64,9 +66,19 @@ impl VersionCountsPool {
             version: version.clone(),
             since: Timestamp::now(),
             tasks: tasks.collect(),
+            outcomes: OnceLock::new(),
         });
         counted.insert(version, Arc::downgrade(&counts));
         counts
+    }
+
+    /// Returns the outcomes of the versions that are or were compared with another one.
+    pub(crate) fn outcomes(&self) -> Vec<(WorkflowVersion, OutcomeCounts)> {
+        // Held until the lock is free: the drop of the last holder takes it.
+        let counted: Vec<_> = self.0.lock().values().filter_map(Weak::upgrade).collect();
+        let measured =
+            counted.iter().filter_map(|counts| Some((counts.version.clone(), counts.outcomes.get()?.read())));
+        measured.collect()
     }
 }
 
@@ -78,6 +90,39 @@ pub(crate) struct VersionCounts {
     since: Timestamp,
     /// By the place of the task.
     tasks: Box<[TaskCounts]>,
+    /// Made once two versions share the traffic.
+    outcomes: OnceLock<OutcomeMeter>,
+}
+
+/// The outcomes of the runs of a version, since it first shared the traffic.
+#[derive(Debug)]
+struct OutcomeMeter {
+    errors: AtomicU64,
+    /// Runs by the slot of their duration.
+    durations: Box<[AtomicU64]>,
+}
+
+impl OutcomeMeter {
+    fn new() -> Self {
+        Self { errors: AtomicU64::new(0), durations: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn count(&self, is_error: bool, duration: Duration) {
+        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(count) = self.durations.get(slot_of(nanoseconds)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if is_error {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> OutcomeCounts {
+        // Errors first: a run that ends meanwhile is not one without a run.
+        let errors = self.errors.load(Ordering::Relaxed);
+        let durations: Vec<u64> = self.durations.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        OutcomeCounts { runs: durations.iter().sum(), errors, durations }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +135,18 @@ struct TaskCounts {
 }
 
 impl VersionCounts {
+    /// Counts the outcomes of runs from now on.
+    pub(crate) fn measure_outcomes(&self) {
+        self.outcomes.get_or_init(OutcomeMeter::new);
+    }
+
+    /// Counts the outcome of a run, if the version shares the traffic.
+    pub(crate) fn count_outcome(&self, is_error: bool, duration: Duration) {
+        if let Some(outcomes) = self.outcomes.get() {
+            outcomes.count(is_error, duration);
+        }
+    }
+
     /// Counts a task that ran.
     pub(crate) fn count_task(&self, timing: &TaskTiming) {
         if let Some(counts) = self.tasks.get(timing.position) {

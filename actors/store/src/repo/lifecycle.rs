@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use svc_model::gate::CanaryPlan;
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
 use svc_model::{EntityKind, LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
 use svc_secrets::EnvelopeKeys;
@@ -16,6 +17,7 @@ use crate::repo::definitions::{Objection, StatusChangePlan, Versioned, queries, 
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::repository::{Repository, find_checked, operation, read_back};
+use crate::repo::rollouts::{self, RolloutOrder};
 use crate::repo::status_changes::{classify, overtaken_conflict};
 
 /// The version that a rollback restores, and the state it was chosen from.
@@ -47,6 +49,22 @@ impl<V: Versioned> Repository<V> {
         requirements: V::Requirements,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
+        self.set_status_with(id, target, rollout, requirements, None, mutation).await
+    }
+
+    /// Does the same, and begins the rollout of a plan with it.
+    ///
+    /// # Errors
+    /// Those of [`set_status`](Self::set_status), and 400 for a plan without an older active version.
+    pub async fn set_status_with(
+        &self,
+        id: &str,
+        target: LifecycleStatus,
+        rollout: Option<Rollout>,
+        requirements: V::Requirements,
+        canary: Option<CanaryPlan>,
+        mutation: Mutation,
+    ) -> Result<V, StoreError> {
         let (id, rollout, changes) = (key(id), rollout.unwrap_or_default(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
         let keys = Arc::clone(&self.keys);
@@ -67,7 +85,11 @@ impl<V: Versioned> Repository<V> {
                     }
                     outcome => outcome?,
                 };
-                apply::<V>(conn, &id, transition, &keys).await
+                let applied = apply::<V>(conn, &id, transition, &keys).await?;
+                if let Some(canary) = canary {
+                    rollouts::begin(conn, &id, &canary).await?;
+                }
+                Ok(applied)
             })
         })
         .await
@@ -205,28 +227,18 @@ impl<V: Versioned> Repository<V> {
 }
 
 impl Repository<Workflow> {
-    /// Changes the traffic split between the two active versions. Returns the newer version, or at 0 the
-    /// older one, which remains.
+    /// Changes the traffic split between the two active versions, by order of an operator. Returns the newer version, or
+    /// at 0 the older one, which remains.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 400 outside 0..100, without an active version, or if a single version would serve
-    /// only a part; 412 if the precondition does not hold; the other variants if the database fails.
+    /// Those of [`order_rollout`](Self::order_rollout).
     pub async fn set_rollout(
         &self,
         id: &str,
         percentage: i64,
         mutation: Mutation,
     ) -> Result<Workflow, StoreError> {
-        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
-        mutate(&self.database, operation::<Workflow>("set_rollout"), mutation, move |conn| {
-            Box::pin(async move {
-                find_checked::<Workflow>(conn, &id, &precondition, &keys).await?;
-                let states = queries::states(conn, EntityKind::Workflow, &id).await?;
-                let transition = lifecycle::rollout(&id, &states, percentage)?;
-                apply::<Workflow>(conn, &id, transition, &keys).await
-            })
-        })
-        .await
+        self.order_rollout(id, RolloutOrder::Share { percentage, overrides: false }, mutation).await
     }
 }
 
@@ -264,8 +276,8 @@ async fn check_precondition<V: Versioned>(
 }
 
 /// Writes the changes of a transition, whose facts are about the newest version that serves. Rows that stop
-/// serving come first, because a unique index allows one draft at any time.
-async fn apply<V: Versioned>(
+/// serving come first, because a unique index allows one draft at any time. A rollout that moves by itself ends.
+pub(super) async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     transition: Transition,
@@ -278,6 +290,9 @@ async fn apply<V: Versioned>(
     }
     if !serves {
         V::stop_dependents(conn, id).await?;
+    }
+    if V::KIND == EntityKind::Workflow {
+        rollouts::end_open(conn, id).await?;
     }
     let row = read_back::<V>(conn, id, Some(transition.answer), keys).await?;
     let (state, hash) = (row.state(), |entity: &V| V::content_hash(entity.content()));

@@ -29,6 +29,7 @@ mod recordings;
 mod references;
 mod repository;
 mod requirements;
+mod rollouts;
 mod seal;
 mod status_changes;
 mod token_states;
@@ -91,6 +92,7 @@ pub use recordings::{NewRunRecording, RecordingFilter, RecordingRow, Recordings,
 pub use references::References;
 pub use repository::Repository;
 pub use requirements::{ChannelRequirements, PlatformRoute, WorkflowRequirements};
+pub use rollouts::{CanaryChange, CanaryReport, CanaryRollout, CanaryRollouts, RolloutOrder};
 pub(crate) use seal::{seal, state_place};
 pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};

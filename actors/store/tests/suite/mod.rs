@@ -28,6 +28,7 @@ pub(crate) mod quota_counts;
 pub(crate) mod races;
 pub(crate) mod recordings;
 pub(crate) mod reruns;
+pub(crate) mod rollouts;
 pub(crate) mod schema;
 pub(crate) mod token_states;
 pub(crate) mod trace_lists;

@@ -8,6 +8,7 @@ use crate::endpoint::{
 use crate::entities::definitions::{WorkflowDefinition, WorkflowUpdate};
 use crate::entities::import::{ImportBatch, ImportSummary};
 use crate::entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
+use crate::entities::rollouts::WorkflowRollout;
 use crate::entities::validation::ValidationResult;
 use crate::entities::workflows::{
     WorkflowDependencies, WorkflowResource, WorkflowStats, WorkflowTrial, WorkflowTrialResult,
@@ -156,12 +157,29 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Changes the share of the traffic of the newer active version",
     )
+    .describes(
+        "With `steps` the share rises by itself while the outcomes of both versions are compared. While it does, a share \
+         is refused with 409 unless `override` is true; `state` steers it.",
+    )
     .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .takes::<RolloutChange>(r#"{"rollout_percentage": 100}"#)
     .answers(&[Answer::json(200, "The newer version; with `dry_run=true` the report", &[ONE, DRY_RUN_REPORT])])
     .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/workflows/{id}/rollout",
+        "getWorkflowRollout",
+        Tag::Workflows,
+        "Shows the traffic of the active versions, and the rollout that moves it by itself",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(
+        200,
+        "The shares and the rollout",
+        &[SchemaSource::for_type::<DataEnvelope<WorkflowRollout>>()],
+    )]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/workflows/{id}/dependencies",

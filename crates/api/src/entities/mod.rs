@@ -9,5 +9,6 @@ pub(crate) mod functions;
 pub(crate) mod import;
 pub(crate) mod lifecycle;
 pub(crate) mod packages;
+pub(crate) mod rollouts;
 pub(crate) mod validation;
 pub(crate) mod workflows;

@@ -18,6 +18,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
     match command {
         ClientCommand::Health(args) => operation::health::run(&args, context).await,
         ClientCommand::Workflows(command) => definitions::workflows::run(command, context).await,
+        ClientCommand::Rollout(command) => definitions::rollout::run(command, context).await,
         ClientCommand::Channels(command) => definitions::channels::run(command, context).await,
         ClientCommand::Connectors(command) => definitions::connectors::run(command, context).await,
         ClientCommand::Consumers(command) => definitions::consumers::run(command, context).await,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_model::{EntityKind, FieldError, check_import_item};
 
 /// Members of an item that direct its activation; an import ignores them.
-const DIRECTIVES: [&str; 2] = ["activate", "rollout_percentage"];
+const DIRECTIVES: [&str; 3] = ["activate", "rollout_percentage", "rollout"];
 
 /// Returns the create body of an import item: the item without the members that an import ignores.
 ///

@@ -15,9 +15,14 @@ use super::nodes::{ObjectSchema, any_case, list, members, or_shared_value, refer
 use super::words::{Choices, value_schema};
 
 /// Members that direct the activation of an imported item.
-const DIRECTIVES: [(&str, &str, &str); 2] = [
+const DIRECTIVES: [(&str, &str, &str); 3] = [
     ("activate", "boolean", "activates the version once it is imported"),
     ("rollout_percentage", "integer", "share of the traffic that the version takes once it is active"),
+    (
+        "rollout",
+        "object",
+        "steps by which that share rises by itself, their interval_secs, gate and on_rollback",
+    ),
 ];
 
 /// Keys that only channels of other protocols than `cron` have.

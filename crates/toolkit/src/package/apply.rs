@@ -399,7 +399,10 @@ impl ApplyRun<'_> {
             }
             if outcome.map_err(failed("activated"))? {
                 activated += 1;
-            } else if let (EntityKind::Workflow, Some(share)) = (kind, item.rollout_percentage) {
+            } else if let (EntityKind::Workflow, Some(share), None) =
+                (kind, item.rollout_percentage, &item.canary)
+            {
+                // A canary that moves by itself goes on as it is.
                 self.move_rollout(item, share).await.map_err(failed("given its share of the traffic"))?;
             }
             self.progress.advance(&format!("activating {}", kind.plural()), index + 1, items.len());

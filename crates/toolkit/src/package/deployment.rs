@@ -232,7 +232,7 @@ impl ProjectDeployment {
         if self.active.contains_key(&key) {
             return Ok(());
         }
-        let whole = PackageItem { rollout_percentage: None, ..item.clone() };
+        let whole = PackageItem { rollout_percentage: None, canary: None, ..item.clone() };
         let step = format!("{} '{}' was not activated", item.kind, item.key);
         // Set first: the answer of what was done may be lost.
         self.is_behind = true;

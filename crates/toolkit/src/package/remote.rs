@@ -242,9 +242,14 @@ impl PackageServer {
         item: &PackageItem,
         replace_canary: bool,
     ) -> Result<bool, ClientError> {
+        let mut body = activation(item, replace_canary);
+        if item.canary.is_some() && self.active_versions(&item.key).await?.is_empty() {
+            // The first version has none to be compared with.
+            body = json!({"status": "active"});
+        }
         let request = ApiRequest::patch(admin_path(&[item.kind.plural(), &item.key, "status"]))
             .query("reload", "defer")
-            .json(&activation(item, replace_canary))?;
+            .json(&body)?;
         match self.client.send(&request).await {
             Ok(_) => Ok(true),
             Err(error) if error.status() == Some(404) => Ok(false),
@@ -361,7 +366,10 @@ fn signed_import(kind: EntityKind, signed: &SignedFile) -> Result<ApiRequest, Cl
 fn activation(item: &PackageItem, replace_canary: bool) -> Value {
     let mut body = json!({"status": "active"});
     if item.kind == EntityKind::Workflow {
-        if let Some(percentage) = item.rollout_percentage {
+        if let Some(canary) = &item.canary {
+            body = canary.to_json();
+            body["status"] = "active".into();
+        } else if let Some(percentage) = item.rollout_percentage {
             body["rollout_percentage"] = percentage.into();
         }
         if replace_canary && item.rollout_percentage.is_some() {
@@ -390,6 +398,8 @@ fn batches<'i, 'p>(items: &'i [&'p PackageItem]) -> Vec<&'i [&'p PackageItem]> {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::gate::CanaryPlan;
+
     use super::*;
 
     fn item(bytes: usize) -> PackageItem {
@@ -400,6 +410,7 @@ mod tests {
             content_hash: String::new(),
             activates: true,
             rollout_percentage: None,
+            canary: None,
         }
     }
 
@@ -421,6 +432,13 @@ mod tests {
         assert_eq!(activation(&item(1), true), json!({"status": "active"}));
         let expected = json!({"status": "active", "rollout_percentage": 10, "replace_canary": true});
         assert_eq!(activation(&canary, true), expected);
+        let plan = json!({"steps": [10, 50]});
+        let moving = PackageItem {
+            canary: CanaryPlan::parse(plan.as_object().unwrap(), None).unwrap(),
+            ..canary.clone()
+        };
+        assert_eq!(activation(&moving, false)["steps"], plan["steps"]);
+        assert_eq!(activation(&moving, false)["status"], "active");
         let channel = PackageItem { kind: EntityKind::Channel, ..canary };
         assert_eq!(activation(&channel, true), json!({"status": "active"}));
     }

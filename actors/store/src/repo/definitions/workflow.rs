@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::repo::json;
 use crate::repo::references::{References, distinct};
 use crate::repo::requirements::{self, WorkflowRequirements};
+use crate::repo::rollouts;
 
 /// A stored document, which other programs may have written.
 #[derive(Deserialize)]
@@ -145,8 +146,8 @@ impl Definition for Workflow {
         Ok(distinct(channels.into_iter().map(|channel| format!("channel '{}'", channel.content.name))))
     }
 
-    async fn delete_dependents(_: &mut Conn, _: Workflow) -> Result<(), StoreError> {
-        Ok(())
+    async fn delete_dependents(conn: &mut Conn, deleted: Workflow) -> Result<(), StoreError> {
+        rollouts::forget(conn, &deleted.workflow_id).await
     }
 }
 

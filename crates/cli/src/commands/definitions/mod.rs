@@ -9,6 +9,7 @@ mod guards;
 mod import;
 mod lifecycle;
 pub(crate) mod packages;
+pub(crate) mod rollout;
 mod validation;
 mod workflow_backtest;
 mod workflow_stats;

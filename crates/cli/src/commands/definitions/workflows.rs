@@ -90,8 +90,11 @@ pub(crate) enum WorkflowCommand {
         #[arg(short = 'p', long, visible_alias = "percentage", value_name = "PERCENT")]
         rollout: Option<u8>,
         /// Replace the version that has a share now
-        #[arg(long, requires = "rollout")]
+        #[arg(long)]
         replace_canary: bool,
+        /// Let its share rise by itself: steps, and interval_secs, gate and on_rollback if the defaults do not fit
+        #[arg(long, value_name = "JSON", conflicts_with = "rollout")]
+        canary: Option<String>,
     },
     /// End serving
     Archive(ServingArgs),
@@ -168,8 +171,9 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Create(args) => group.create(&args, context).await,
         WorkflowCommand::Update(args) => group.update(&args, context).await,
         WorkflowCommand::Delete(args) => group.delete(&args, " with all versions", as_named, context).await,
-        WorkflowCommand::Activate { args, rollout, replace_canary } => {
-            group.change_status(&args, &activation(rollout, replace_canary), "Activated", context).await
+        WorkflowCommand::Activate { args, rollout, replace_canary, canary } => {
+            let body = activation(rollout, replace_canary, canary.as_deref())?;
+            group.change_status(&args, &body, "Activated", context).await
         }
         WorkflowCommand::Archive(args) => {
             group.change_status(&args, &json!({"status": "archived"}), "Archived", context).await
@@ -247,15 +251,16 @@ fn describe_rollout(before: &[VersionShare], after: &[VersionShare]) -> String {
     ended.chain([serving]).collect::<Vec<_>>().join("; ")
 }
 
-fn activation(rollout: Option<u8>, replace_canary: bool) -> Value {
-    let mut body = json!({"status": "active"});
+fn activation(rollout: Option<u8>, replace_canary: bool, canary: Option<&str>) -> Result<Value, CliError> {
+    let mut body = canary.map_or_else(|| Ok(json!({})), |plan| parse_object("--canary", plan))?;
+    body["status"] = "active".into();
     if let Some(percentage) = rollout {
         body["rollout_percentage"] = percentage.into();
     }
     if replace_canary {
         body["replace_canary"] = true.into();
     }
-    body
+    Ok(body)
 }
 
 async fn test(args: &TrialArgs, context: &CommandContext) -> Result<u8, CliError> {

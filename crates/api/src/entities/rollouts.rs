@@ -1,0 +1,92 @@
+//! Bodies about rollouts that move by themselves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use svc_model::Timestamp;
+use utoipa::ToSchema;
+
+/// The limits of a rollout that moves by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GateTerms {
+    /// Runs of the newer version that a step needs, 30 or more; 200 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_runs: Option<u64>,
+    /// Seconds for which a step waits for them beyond its interval, before the rollout is paused; 3600 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wait_secs: Option<u64>,
+    /// Permitted difference of the shares of failed runs, 0 to 1; 0.01 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_error_ratio_delta: Option<f64>,
+    /// Permitted quotient of the 99th percentiles of the durations, 1 or more; 1.5 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_p99_ratio: Option<f64>,
+    /// Must be absent: shadow runs do not exist yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<f64>,
+    /// Must be absent, as `compare`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_difference_ratio: Option<f64>,
+    /// Probability with which a good version is not rolled back, over all tests of the rollout; 0.9999 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// The traffic of the active versions of a workflow, and the rollout that moves it by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowRollout {
+    /// Id of the workflow.
+    pub workflow_id: String,
+    /// The active versions, newest first.
+    pub versions: Vec<ActiveShare>,
+    /// The last rollout that moved by itself; `null` if there was none.
+    #[schema(required = true)]
+    pub canary: Option<CanaryStatus>,
+}
+
+/// The share of the traffic of an active version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ActiveShare {
+    /// The version.
+    pub version: i64,
+    /// Its share in percent.
+    pub rollout_percentage: i64,
+}
+
+/// The state of a rollout that moves by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CanaryStatus {
+    /// Id of the rollout.
+    pub id: String,
+    /// The newer version.
+    pub canary_version: i64,
+    /// The older version.
+    pub stable_version: i64,
+    /// `watching`, `paused`, `promoted`, `rolled_back` or `aborted`.
+    pub state: String,
+    /// The reason of the state.
+    #[schema(required = true)]
+    pub reason: Option<String>,
+    /// Index of the present step, from 0.
+    pub step: u64,
+    /// The shares of the steps in percent.
+    pub steps: Vec<i64>,
+    /// Length of a step in seconds.
+    pub interval_secs: u64,
+    /// The limits.
+    pub gate: GateTerms,
+    /// Name of the channel that gets a report of a rollback.
+    #[schema(required = true)]
+    pub on_rollback: Option<String>,
+    /// The figures of the last look.
+    #[schema(value_type = Option<Object>, required = true)]
+    pub figures: Option<Value>,
+    /// Begin of the step.
+    #[schema(value_type = String, format = DateTime)]
+    pub step_since: Timestamp,
+    /// Begin of the rollout.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Time of its last change.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}

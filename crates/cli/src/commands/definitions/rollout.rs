@@ -1,0 +1,173 @@
+//! `rollout`: canaries that move by themselves.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use svc_client::ApiRequest;
+
+use super::workflows::{WORKFLOWS, parse_object};
+use crate::context::CommandContext;
+use crate::error::{CliError, EXIT_FAILURE};
+
+/// Time between two looks of `watch`.
+const POLL: Duration = Duration::from_secs(2);
+
+/// The commands of rollouts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutCommand {
+    /// Show the rollout at each of its changes, until it ends; exits with 1 when it was rolled back or aborted
+    Watch {
+        /// Id of the workflow
+        id: String,
+        /// Show it once
+        #[arg(long)]
+        once: bool,
+    },
+    /// Let the share of the newest active version rise by itself
+    Begin {
+        /// Id of the workflow
+        id: String,
+        /// The plan: steps, and interval_secs, gate and on_rollback if the defaults do not fit
+        #[arg(long, value_name = "JSON")]
+        plan: String,
+        /// End another rollout of the workflow
+        #[arg(long = "override")]
+        overrides: bool,
+    },
+    /// Leave the shares as they are until it is resumed
+    Pause {
+        /// Id of the workflow
+        id: String,
+    },
+    /// Go on with the present step
+    Resume {
+        /// Id of the workflow
+        id: String,
+    },
+    /// Give all traffic to the newer version now
+    Promote {
+        /// Id of the workflow
+        id: String,
+    },
+    /// Give all traffic to the older version now
+    Abort {
+        /// Id of the workflow
+        id: String,
+    },
+}
+
+/// Runs a command of rollouts.
+pub(crate) async fn run(command: RolloutCommand, context: &CommandContext) -> Result<u8, CliError> {
+    match command {
+        RolloutCommand::Watch { id, once } => watch(&id, once, context).await,
+        RolloutCommand::Begin { id, plan, overrides } => {
+            let mut body = parse_object("--plan", &plan)?;
+            if overrides {
+                body["override"] = true.into();
+            }
+            order(&id, &body, "began", context).await
+        }
+        RolloutCommand::Pause { id } => order(&id, &json!({"state": "paused"}), "is paused", context).await,
+        RolloutCommand::Resume { id } => order(&id, &json!({"state": "watching"}), "goes on", context).await,
+        RolloutCommand::Promote { id } => {
+            order(&id, &json!({"state": "promoted"}), "gave all traffic to the newer version", context).await
+        }
+        RolloutCommand::Abort { id } => {
+            order(&id, &json!({"state": "aborted"}), "gave all traffic to the older version", context).await
+        }
+    }
+}
+
+async fn order(id: &str, body: &Value, done: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let request = ApiRequest::patch(WORKFLOWS.path(&[id, "rollout"])).json(body)?;
+    let answer = context.fetch(&request).await?;
+    let sentence = format!("The rollout of workflow '{id}' {done}.");
+    context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
+    Ok(0)
+}
+
+async fn watch(id: &str, once: bool, context: &CommandContext) -> Result<u8, CliError> {
+    let mut shown = Value::Null;
+    loop {
+        let answer = context.fetch(&ApiRequest::get(WORKFLOWS.path(&[id, "rollout"]))).await?;
+        let rollout = &answer["data"];
+        if *rollout != shown {
+            let text = match context.output.is_table() {
+                true => format!("{}\n", describe(rollout)),
+                false => context.output.document(&answer)?,
+            };
+            context.output.print(&text)?;
+            shown = rollout.clone();
+        }
+        let state = rollout["canary"]["state"].as_str().unwrap_or_default();
+        if once || !matches!(state, "watching" | "paused") {
+            let is_bad = matches!(state, "rolled_back" | "aborted");
+            return Ok(if is_bad { EXIT_FAILURE } else { 0 });
+        }
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => {
+                // Without the signal handler, the signal ends the process by itself.
+                let _unavailable = interrupted;
+                return Ok(0);
+            }
+            () = tokio::time::sleep(POLL) => {}
+        }
+    }
+}
+
+/// Returns the shares, the state and the figures in one line.
+fn describe(rollout: &Value) -> String {
+    let versions = rollout["versions"].as_array();
+    let shares = versions
+        .into_iter()
+        .flatten()
+        .map(|version| format!("version {} serves {} %", version["version"], version["rollout_percentage"]));
+    let mut parts: Vec<String> = shares.collect();
+    let canary = &rollout["canary"];
+    let Some(state) = canary["state"].as_str() else {
+        parts.push("no rollout moves by itself".to_owned());
+        return parts.join(", ");
+    };
+    let steps = canary["steps"].as_array().map_or(0, Vec::len);
+    let step = canary["step"].as_u64().unwrap_or_default() + 1;
+    parts.push(format!("{state} at step {step} of {steps}"));
+    if let Some(reason) = canary["reason"].as_str() {
+        parts.push(reason.to_owned());
+    }
+    let figures = &canary["figures"];
+    if figures.is_object() {
+        parts.push(format!(
+            "{} of {} runs failed, of version {} {} of {}",
+            figures["canary"]["errors"],
+            figures["canary"]["runs"],
+            canary["stable_version"],
+            figures["stable"]["errors"],
+            figures["stable"]["runs"]
+        ));
+        if let Some(ratio) = figures["p99_ratio"].as_f64() {
+            parts.push(format!("99th percentile {ratio:.2} times its"));
+        }
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_has_shares_state_and_figures() {
+        let rollout = json!({
+            "versions": [{"version": 2, "rollout_percentage": 25}, {"version": 1, "rollout_percentage": 75}],
+            "canary": {"state": "watching", "step": 1, "steps": [10, 25], "reason": null, "stable_version": 1,
+                "figures": {"canary": {"runs": 300, "errors": 2}, "stable": {"runs": 900, "errors": 5},
+                    "p99_ratio": 1.234}},
+        });
+        let expected = "version 2 serves 25 %, version 1 serves 75 %, watching at step 2 of 2, 2 of 300 runs failed, \
+             of version 1 5 of 900, 99th percentile 1.23 times its";
+        assert_eq!(describe(&rollout), expected);
+        let plain = json!({"versions": [{"version": 1, "rollout_percentage": 100}], "canary": null});
+        assert_eq!(describe(&plain), "version 1 serves 100 %, no rollout moves by itself");
+    }
+}

@@ -1,0 +1,216 @@
+//! The comparison of the outcomes of two versions: one-sided tests of two proportions.
+//!
+//! Each step is a stratum of its own: the share of the canary grows from step to step, so that a bad hour of both
+//! versions would otherwise count against the one that served more of it. The differences of the strata are weighted
+//! by the runs that they compare. The variance of a difference is the larger one of two estimates, with the observed
+//! shares and with those under the hypothesis, so that few runs of either version cannot alarm.
+
+use serde_json::{Value, json};
+
+use super::outcomes::{OutcomeCounts, StepOutcomes, slot_bound, slot_of};
+use super::plan::CanaryPlan;
+
+/// The figures of a comparison, as the audit row and the API show them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CanaryFigures {
+    /// Runs of the newer version in this step.
+    pub canary_runs: u64,
+    /// Runs of the older version in this step.
+    pub stable_runs: u64,
+    /// Failed runs of the newer version in this step.
+    pub canary_errors: u64,
+    /// Failed runs of the older version in this step.
+    pub stable_errors: u64,
+    /// WeightedDifference of the shares of failed runs, over all steps.
+    pub error_ratio_delta: f64,
+    /// Standard errors by which that difference exceeds the permitted one.
+    pub error_deviation: f64,
+    /// The 99th percentile of the newer version in this step, in milliseconds.
+    pub canary_p99_ms: Option<f64>,
+    /// The 99th percentile of the older version in this step, in milliseconds.
+    pub stable_p99_ms: Option<f64>,
+    /// Quotient of the two.
+    pub p99_ratio: Option<f64>,
+    /// Standard errors by which the share of slow runs exceeds that of the older version.
+    pub slow_deviation: f64,
+    /// Standard errors from which on a difference counts.
+    pub critical_deviation: f64,
+}
+
+impl CanaryFigures {
+    /// Returns the figures as a document.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "canary": {"runs": self.canary_runs, "errors": self.canary_errors, "p99_ms": self.canary_p99_ms},
+            "stable": {"runs": self.stable_runs, "errors": self.stable_errors, "p99_ms": self.stable_p99_ms},
+            "error_ratio_delta": self.error_ratio_delta,
+            "error_deviation": self.error_deviation,
+            "p99_ratio": self.p99_ratio,
+            "slow_deviation": self.slow_deviation,
+            "critical_deviation": self.critical_deviation,
+        })
+    }
+}
+
+/// The result of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CanaryVerdict {
+    /// Too few runs for a comparison.
+    TooFew,
+    /// No test finds the newer version worse than permitted.
+    Good,
+    /// It fails more than permitted.
+    MoreErrors,
+    /// It is slower than permitted.
+    Slower,
+}
+
+/// Compares the outcomes of the steps up to the present one, which is the last.
+pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, CanaryFigures) {
+    let gate = &plan.gate;
+    let mut errors = WeightedDifference::default();
+    let mut slow = WeightedDifference::default();
+    for step in steps {
+        let (canary, stable) = (&step.canary, &step.stable);
+        errors.add(
+            Share { hits: canary.errors, runs: canary.runs },
+            Share { hits: stable.errors, runs: stable.runs },
+            gate.max_error_ratio_delta,
+        );
+        if let Some(slot) = stable.p99_slot() {
+            let limit = slow_slot(slot, gate.max_p99_ratio);
+            slow.add(slow_share(canary, limit), slow_share(stable, slot), 0.0);
+        }
+    }
+    let mut figures = CanaryFigures {
+        error_ratio_delta: errors.mean(),
+        error_deviation: errors.deviation(gate.max_error_ratio_delta),
+        slow_deviation: slow.deviation(0.0),
+        critical_deviation: critical_deviation((1.0 - gate.confidence) / f64::from(plan.number_of_tests())),
+        ..CanaryFigures::default()
+    };
+    let stable_total: u64 = steps.iter().map(|step| step.stable.runs).sum();
+    let Some(last) = steps.last() else { return (CanaryVerdict::TooFew, figures) };
+    describe_step(&mut figures, last);
+    let verdict = if last.canary.runs < gate.min_runs || stable_total < gate.min_runs {
+        CanaryVerdict::TooFew
+    } else if figures.error_deviation > figures.critical_deviation {
+        CanaryVerdict::MoreErrors
+    } else if figures.slow_deviation > figures.critical_deviation {
+        CanaryVerdict::Slower
+    } else {
+        CanaryVerdict::Good
+    };
+    (verdict, figures)
+}
+
+fn describe_step(figures: &mut CanaryFigures, step: &StepOutcomes) {
+    let p99 = |counts: &OutcomeCounts| counts.p99_slot().map(|slot| to_float(slot_bound(slot)) / 1e6);
+    (figures.canary_runs, figures.canary_errors) = (step.canary.runs, step.canary.errors);
+    (figures.stable_runs, figures.stable_errors) = (step.stable.runs, step.stable.errors);
+    (figures.canary_p99_ms, figures.stable_p99_ms) = (p99(&step.canary), p99(&step.stable));
+    figures.p99_ratio =
+        figures.canary_p99_ms.zip(figures.stable_p99_ms).map(|(canary, stable)| canary / stable);
+}
+
+/// Returns the slot above which a run of the canary counts as slow. The slot of the limit, which is the 99th percentile
+/// times the permitted ratio, is the first that counts: the percentile was rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest number of the range"
+)]
+fn slow_slot(p99_slot: usize, ratio: f64) -> usize {
+    let limit = to_float(slot_bound(p99_slot)) * ratio;
+    slot_of(limit as u64).saturating_sub(1).max(p99_slot)
+}
+
+fn slow_share(counts: &OutcomeCounts, slot: usize) -> Share {
+    Share { hits: counts.above(slot), runs: counts.durations.iter().sum() }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of runs and durations are far below 2^52")]
+const fn to_float(number: u64) -> f64 {
+    number as f64
+}
+
+/// Runs, and those among them that count.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    hits: u64,
+    runs: u64,
+}
+
+impl Share {
+    fn ratio(self) -> f64 {
+        to_float(self.hits) / to_float(self.runs)
+    }
+}
+
+/// The weighted difference of two shares over all strata.
+#[derive(Clone, Copy, Debug, Default)]
+struct WeightedDifference {
+    weights: f64,
+    sum: f64,
+    variance: f64,
+}
+
+impl WeightedDifference {
+    /// Adds a stratum. `margin` is the difference that the hypothesis permits.
+    fn add(&mut self, canary: Share, stable: Share, margin: f64) {
+        if canary.runs == 0 || stable.runs == 0 {
+            return;
+        }
+        let (runs, other_runs) = (to_float(canary.runs), to_float(stable.runs));
+        let weight = runs * other_runs / (runs + other_runs);
+        let spread =
+            |ratio: f64, other: f64| ratio * (1.0 - ratio) / runs + other * (1.0 - other) / other_runs;
+        let observed = spread(canary.ratio(), stable.ratio());
+        let pooled = to_float(canary.hits + stable.hits) / (runs + other_runs);
+        let expected_stable = (pooled - margin * runs / (runs + other_runs)).clamp(0.0, 1.0);
+        let expected = spread((expected_stable + margin).clamp(0.0, 1.0), expected_stable);
+        self.weights += weight;
+        self.sum += weight * (canary.ratio() - stable.ratio());
+        self.variance += weight * weight * observed.max(expected);
+    }
+
+    fn mean(self) -> f64 {
+        if self.weights > 0.0 { self.sum / self.weights } else { 0.0 }
+    }
+
+    /// Returns the standard errors by which the difference exceeds `margin`.
+    fn deviation(self, margin: f64) -> f64 {
+        if self.variance > 0.0 { (self.sum - margin * self.weights) / self.variance.sqrt() } else { 0.0 }
+    }
+}
+
+/// Returns the deviation that a standard normal variable exceeds with this probability, which is below one half.
+pub(super) fn critical_deviation(probability: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 40.0_f64);
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        if upper_tail(middle) > probability {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// Returns the probability that a standard normal variable exceeds `deviation`, which is not negative.
+fn upper_tail(deviation: f64) -> f64 {
+    let density = (-deviation * deviation / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    if deviation < 2.0 {
+        // The integral as the series x + x^3/3 + x^5/15 + …, times the density.
+        let (mut term, mut sum) = (deviation, deviation);
+        for n in 1..60 {
+            term *= deviation * deviation / f64::from(2 * n + 1);
+            sum += term;
+        }
+        return 0.5 - density * sum;
+    }
+    // The continued fraction 1/(x + 1/(x + 2/(x + …))), times the density.
+    let fraction = (1..=200).rev().fold(deviation, |inner, n| deviation + f64::from(n) / inner);
+    density / fraction
+}

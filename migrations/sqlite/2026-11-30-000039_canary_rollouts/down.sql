@@ -1,0 +1,2 @@
+DROP TABLE canary_outcomes;
+DROP TABLE canary_rollouts;

@@ -1,0 +1,129 @@
+//! The traffic of the two active versions of a workflow, and rollouts that move it by themselves.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::{Map, Value, json};
+use svc_api::{ActiveShare, CanaryStatus, GateTerms, WorkflowResource, WorkflowRollout};
+use svc_model::gate::{CANARY_KEYS, CanaryPlan, CanaryState};
+use svc_model::{AuditAction, EntityKind, FieldError, ServiceError, Workflow};
+use svc_store::{CanaryRollout, RolloutOrder};
+
+use super::admin_entity::AdminEntity;
+use super::canary_plan::{parse_canary, with_detail};
+use super::entities::not_found;
+use super::status::{ReloadTiming, parse_percentage, parse_reload_timing, serving_mutation};
+use crate::admin::mutation_request::{MutationRequest, dry_run_response};
+use crate::admin::request_body::require_known_keys;
+use crate::admin::response::data_response;
+use crate::http::{Error, JsonBody};
+use crate::state::AppState;
+
+/// `GET /workflows/{id}/rollout`.
+pub(crate) async fn show_rollout(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
+    let workflows = state.store.workflows();
+    let latest = workflows.latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
+    let active = workflows.active_of(std::slice::from_ref(&latest.workflow_id)).await?;
+    let canary = state.store.canary_rollouts().get(&latest.workflow_id).await?;
+    let share = |workflow: Workflow| ActiveShare {
+        version: workflow.version,
+        rollout_percentage: workflow.rollout_percentage,
+    };
+    Ok(data_response(WorkflowRollout {
+        workflow_id: latest.workflow_id,
+        versions: active.into_iter().map(share).collect(),
+        canary: canary.map(to_status),
+    }))
+}
+
+fn to_status(rollout: CanaryRollout) -> CanaryStatus {
+    let CanaryPlan { steps, interval_secs, gate, on_rollback } = rollout.plan;
+    CanaryStatus {
+        id: rollout.id,
+        canary_version: rollout.canary_version,
+        stable_version: rollout.stable_version,
+        state: rollout.state.name().to_owned(),
+        reason: rollout.reason,
+        step: u64::try_from(rollout.step).unwrap_or(u64::MAX),
+        steps,
+        interval_secs,
+        gate: GateTerms {
+            min_runs: Some(gate.min_runs),
+            max_wait_secs: Some(gate.max_wait_secs),
+            max_error_ratio_delta: Some(gate.max_error_ratio_delta),
+            max_p99_ratio: Some(gate.max_p99_ratio),
+            compare: None,
+            max_difference_ratio: None,
+            confidence: Some(gate.confidence),
+        },
+        on_rollback,
+        figures: rollout.figures,
+        step_since: rollout.step_since,
+        created_at: rollout.created_at,
+        updated_at: rollout.updated_at,
+    }
+}
+
+/// `PATCH /workflows/{id}/rollout`.
+pub(crate) async fn rollout(
+    state: Data<AppState>,
+    change: MutationRequest,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let reload = parse_reload_timing(&change.query)?;
+    let order = parse_order(&body.0)?;
+    let mutation = serving_mutation::<Workflow>(&change, reload, AuditAction::UpdateRollout, &id);
+    let mutation = match &order {
+        RolloutOrder::Begin { plan, .. } => with_detail(mutation, "canary", plan.to_json()),
+        RolloutOrder::Steer(state) => with_detail(mutation, "state", state.name().into()),
+        RolloutOrder::Share { .. } => mutation,
+    };
+    let local = state.begin_change(&mutation);
+    let outcome = state.store.workflows().order_rollout(&id, order, mutation).await;
+    if change.is_dry_run() {
+        return dry_run_response(outcome.map_err(Into::into));
+    }
+    let workflow = outcome?;
+    state.metrics.record_audit_event(AuditAction::UpdateRollout, EntityKind::Workflow);
+    if reload == ReloadTiming::Now {
+        state.reload_after_change(Workflow::reload_scope(&id), local).await;
+    }
+    Ok(data_response(WorkflowResource::from(workflow)))
+}
+
+/// Reads `{"rollout_percentage": integer}`, `{"steps": […], …}` or `{"state": …}`, each but the last with `override`.
+fn parse_order(body: &Value) -> Result<RolloutOrder, ServiceError> {
+    let mut known = vec!["rollout_percentage", "override", "state"];
+    known.extend(CANARY_KEYS);
+    let members = require_known_keys(body, &known)?;
+    let overrides = match members.get("override") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(overrides)) => *overrides,
+        Some(other) => return Err(FieldError::type_mismatch("body.override", "boolean", other).into()),
+    };
+    let percentage = parse_percentage(body)?;
+    let plan = parse_canary(body, percentage)?;
+    match (parse_state(members)?, plan, percentage) {
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
+            let message = "send it alone: it steers a rollout that moves by itself";
+            Err(FieldError::invalid("body.state", message).into())
+        }
+        (Some(state), None, None) => Ok(RolloutOrder::Steer(state)),
+        (None, Some(plan), _) => Ok(RolloutOrder::Begin { plan, overrides }),
+        (None, None, Some(percentage)) => Ok(RolloutOrder::Share { percentage, overrides }),
+        (None, None, None) => Err(FieldError::required("body.rollout_percentage").into()),
+    }
+}
+
+fn parse_state(members: &Map<String, Value>) -> Result<Option<CanaryState>, ServiceError> {
+    match members.get("state") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => {
+            let state = CanaryState::parse(name).filter(|state| *state != CanaryState::RolledBack);
+            let remedy = "use watching, paused, promoted or aborted";
+            let refused = || FieldError::invalid("body.state", remedy).with_got(json!(name));
+            state.map(Some).ok_or_else(|| refused().into())
+        }
+        Some(other) => Err(FieldError::type_mismatch("body.state", "string", other).into()),
+    }
+}
