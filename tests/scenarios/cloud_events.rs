@@ -246,8 +246,8 @@ fn wrong_event_of_task_is_refused_in_place() {
         ("GET", json!({"type": "t", "source": "/s"}), at.to_owned()),
     ] {
         let errors = check(&mut client, method, event);
-        assert!(errors.iter().any(|error| error["path"] == place.as_str()), "{place}: {errors:?}");
+        assert!(errors.iter().any(|error| error["field"] == place.as_str()), "{place}: {errors:?}");
     }
     let errors = check(&mut client, "POST", json!({"type": "t", "source": "/s"}));
-    assert!(!errors.iter().any(|error| error["path"].as_str().unwrap().starts_with(at)), "{errors:?}");
+    assert!(!errors.iter().any(|error| error["field"].as_str().unwrap().starts_with(at)), "{errors:?}");
 }

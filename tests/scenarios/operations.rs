@@ -233,12 +233,12 @@ fn actor_tree_is_served_and_takes_restarts() {
 }
 
 #[test]
-fn the_function_catalogue_lists_28_spellings() {
+fn the_function_catalogue_lists_35_spellings() {
     let server = start();
     let entries = server.client().get("/api/v1/admin/functions").unwrap().json()["data"].clone();
     let entries = entries.as_array().unwrap();
     let aliases: usize = entries.iter().map(|entry| entry["aliases"].as_array().map_or(0, Vec::len)).sum();
-    assert_eq!(entries.len() + aliases, 28);
+    assert_eq!(entries.len() + aliases, 35);
     let map = entries.iter().find(|entry| entry["name"] == "map").unwrap();
     assert_eq!((&map["source"], &map["category"]), (&json!("engine"), &json!("data")));
     assert!(map.get("input_fields").is_none());

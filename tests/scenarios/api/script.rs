@@ -345,14 +345,14 @@ fn consumers(recorder: &mut Recorder) {
 fn webhooks(recorder: &mut Recorder) {
     let base = format!("{ADMIN}/webhooks");
     let hooks = json!({"id": "hooks", "name": "hooks", "connector_type": "http",
-        "config": {"url": "https://127.0.0.1", "allow_urls": ["https"]}});
+        "config": {"url": "https://hooks.invalid", "allow_urls": ["https"]}});
     recorder.send("POST", &format!("{ADMIN}/connectors"), &hooks.to_string());
     recorder.send("POST", &format!("{ADMIN}/consumers"), r#"{"name": "initech"}"#);
     let admin = [("x-api-key", KEY)];
     let keys = format!("{ADMIN}/consumers/initech/keys");
     let key = recorder.send_as("POST", &keys, r#"{"kind": "api_key"}"#, &admin, Shown::Outline).json();
-    // No address of this machine is called, so that none echoes its challenge.
-    let new = r#"{"url": "https://127.0.0.1/in", "consumer": "initech", "topics": ["order.paid"], "connector": "hooks"}"#;
+    // A name that is never resolved: nobody echoes its challenge.
+    let new = r#"{"url": "https://hooks.invalid/in", "consumer": "initech", "topics": ["order.paid"], "connector": "hooks"}"#;
     recorder.send("POST", &format!("{base}?dry_run=true"), new);
     let created = recorder.send_as("POST", &base, new, &admin, Shown::Outline).json();
     recorder.send("POST", &base, r#"{"url": "http://a.example", "topics": ["*"], "connector": "hooks"}"#);
