@@ -39,7 +39,7 @@ fn examples() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
     let mut projects: Vec<_> = entries.filter(|path| path.join("workflows").is_dir()).collect();
     projects.sort();
-    assert_eq!(projects.len(), 9, "{projects:?}");
+    assert_eq!(projects.len(), 11, "{projects:?}");
     projects
 }
 

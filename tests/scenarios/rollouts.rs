@@ -53,7 +53,8 @@ fn send_until(server: &ServerProcess, client: &mut HttpClient, state: &str) -> V
 fn decision(client: &mut HttpClient) -> Value {
     let log = client.get("/api/v1/admin/audit-logs").unwrap().json();
     let rows = log["data"].as_array().unwrap();
-    rows.iter().find(|row| row["principal"] == "gate").unwrap()["details"].clone()
+    let details = &rows.iter().find(|row| row["principal"] == "gate").unwrap()["details"];
+    serde_json::from_str(details.as_str().unwrap()).unwrap()
 }
 
 #[test]

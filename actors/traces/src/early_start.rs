@@ -104,7 +104,7 @@ mod tests {
             start
         };
         let begun = open();
-        assert!(begun.begin() && !begun.withdraw());
+        assert!(begun.begin());
         begun.wait_again();
         assert!(begun.begin(), "queued again, it begins again");
         begun.wait_again();

@@ -38,6 +38,10 @@ const ABORT_GRACE: Duration = Duration::from_millis(250);
 /// Longest delay of the answer to a submission while the queue is more than half full.
 pub(crate) const HOLD_BACK: Duration = Duration::from_millis(500);
 
+/// Longest row of a job that begins before its row is on disk: a run over much data may hold its thread for long, and
+/// the 202 with it.
+const MOST_EARLY_BYTES: usize = 4096;
+
 /// The answer to an accepted submission. Its row is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedJob {
@@ -325,8 +329,14 @@ impl Traces {
     /// - [`SubmitError::Unwritten`], with the error of the database.
     /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
     pub async fn submit(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
+        let submission = self.prepare(&job, request_id)?;
+        self.accept(job, submission).await
+    }
+
+    /// Queues a job once its row is on disk.
+    async fn accept(&self, job: Job, submission: Submission) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
-        let Submission { row, owner, slot, token } = self.prepare(&job, request_id)?;
+        let Submission { row, owner, slot, token } = submission;
         let id = job.trace_id;
         let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
         let queued = QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner));
@@ -341,17 +351,20 @@ impl Traces {
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, the job
+    /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, a small job
     /// begins at once, and its row is written meanwhile: with the outcome, if the run ends before.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), and [`SubmitError::Uncertain`] if the row was refused after the job had begun.
     pub async fn submit_early(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
-        if !settings.queue.early_start || !waiting.has_idle_worker() || !traces.has_written_lately() {
-            return self.submit(job, request_id).await;
+        let may_begin =
+            settings.queue.early_start && waiting.has_idle_worker() && traces.has_written_lately();
+        let submission = self.prepare(&job, request_id)?;
+        if !may_begin || submission.row.bytes() > MOST_EARLY_BYTES {
+            return self.accept(job, submission).await;
         }
-        let Submission { row, owner, slot, token } = self.prepare(&job, request_id)?;
+        let Submission { row, owner, slot, token } = submission;
         let id = job.trace_id;
         let (start, row, outcome) = EarlyStart::new(row);
         let claim = JobClaim { early: Some(Arc::clone(&start)), ..JobClaim::for_accepted(owner) };

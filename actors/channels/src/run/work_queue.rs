@@ -1,6 +1,6 @@
 //! The bounds of a channel's accepted work: the shares that run at once over all nodes, and the work that waits.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -17,17 +17,19 @@ const LONGEST_KEY: usize = 256;
 /// Begin of a key that is a digest.
 const DIGEST: &str = "sha256:";
 
-/// Longest last run of a channel whose next submission begins before its row is on disk: a run that holds its thread for
-/// longer would delay the 202, and one that waits has nothing to gain.
+/// Longest run that counts as quick: one that holds its thread for longer would delay the 202 of a submission that begins
+/// before its row is on disk, and one that waits has nothing to gain.
 const QUICK: Duration = Duration::from_millis(10);
+/// Quick runs of a channel in a row after which its submissions begin early.
+const QUICK_RUNS: u8 = 16;
 
 /// The bounds of a channel's accepted work.
 pub(crate) struct WorkQueue {
     /// Names the key that has a share.
     key: Option<Expression>,
     config: QueueConfig,
-    /// True if the last run of accepted work was quick.
-    is_quick: AtomicBool,
+    /// The last runs of accepted work that were quick, up to [`QUICK_RUNS`].
+    quick_runs: AtomicU8,
 }
 
 /// The terms that an admitted message waits on.
@@ -48,7 +50,7 @@ impl WorkQueue {
         let compile = |logic| services.engine.compile_expression(logic);
         let key = config.key_logic.as_ref().map(compile).transpose();
         let key = key.map_err(|error| format!("queue.key_logic does not compile: {error}"))?;
-        Ok(Self { key, config: config.clone(), is_quick: AtomicBool::new(false) })
+        Ok(Self { key, config: config.clone(), quick_runs: AtomicU8::new(0) })
     }
 
     /// Returns the key of which a message takes a share, and the metadata: empty for a share of the channel alone, `None`
@@ -92,14 +94,15 @@ impl WorkQueue {
 
     /// Returns `true` if the block lets a submission begin before its row is on disk.
     pub(crate) fn starts_early(&self) -> bool {
-        self.config.early_start && self.is_quick.load(Ordering::Relaxed)
+        self.config.early_start && self.quick_runs.load(Ordering::Relaxed) >= QUICK_RUNS
     }
 
     /// Records the duration of a run of accepted work.
     pub(crate) fn record_run(&self, took: Duration) {
-        let is_quick = took < QUICK;
-        if self.is_quick.load(Ordering::Relaxed) != is_quick {
-            self.is_quick.store(is_quick, Ordering::Relaxed);
+        let runs = self.quick_runs.load(Ordering::Relaxed);
+        let now = if took < QUICK { runs.saturating_add(1).min(QUICK_RUNS) } else { 0 };
+        if now != runs {
+            self.quick_runs.store(now, Ordering::Relaxed);
         }
     }
 

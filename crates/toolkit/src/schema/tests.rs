@@ -260,7 +260,7 @@ fn create_and_schema_refuse_wrong_shapes() {
         (1, "tasks", task(json!({"name": "map", "input": {"mappings": "all"}}))),
         (1, "tasks", task(json!({"name": "map", "input": {"mapings": []}}))),
         (1, "tasks", task(json!({"name": "map"}))),
-        (1, "tasks", task(json!({"name": "cache_read", "input": {"connector": "c"}}))),
+        (1, "tasks", task(json!({"name": "cache_write", "input": {"connector": "c", "value": 1}}))),
         (1, "tasks", task(json!({"name": "cache_read", "input": {"connector": "c", "key": 7}}))),
         (1, "loop", json!({})),
         (1, "loop", json!({"max": "3"})),

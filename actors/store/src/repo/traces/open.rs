@@ -145,7 +145,7 @@ mod tests {
         OpenTrace::new(NewTrace::new(Uuid::nil(), "c".into(), TraceMode::Async, TraceStatus::Pending))
     }
 
-    fn ended(result: &str) -> TraceEnd {
+    fn end_with(result: &str) -> TraceEnd {
         TraceEnd {
             status: TraceStatus::Completed,
             result_json: Some(result.to_owned()),
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn end_before_the_transaction_is_inserted() {
         let (open, before) = (open(), Timestamp::now().naive());
-        assert!(open.end(&ended("1")) && !open.end(&ended("2")), "the first end counts");
+        assert!(open.end(&end_with("1")) && !open.end(&end_with("2")), "the first end counts");
         let row = open.take();
         assert_eq!((row.status(), row.result_json()), (TraceStatus::Completed, Some("1")));
         let (started, completed) = (row.started_at().unwrap(), row.completed_at().unwrap());
@@ -170,15 +170,15 @@ mod tests {
     fn end_after_the_transaction_is_left_to_caller() {
         let open = open();
         assert_eq!(open.take().status(), TraceStatus::Pending);
-        assert!(!open.end(&ended("1")));
+        assert!(!open.end(&end_with("1")));
         assert_eq!((open.take().status(), open.take().result_json()), (TraceStatus::Pending, None));
     }
 
     #[test]
     fn failure_and_large_result_are_left_to_caller() {
         let open = open();
-        assert!(!open.end(&TraceEnd { status: TraceStatus::Failed, ..ended("1") }));
-        assert!(!open.end(&ended(&"x".repeat(MOST_BYTES + 1))));
-        assert!(open.end(&ended("1")));
+        assert!(!open.end(&TraceEnd { status: TraceStatus::Failed, ..end_with("1") }));
+        assert!(!open.end(&end_with(&"x".repeat(MOST_BYTES + 1))));
+        assert!(open.end(&end_with("1")));
     }
 }

@@ -62,10 +62,13 @@ const fn is_shape(code: FieldCode) -> bool {
 }
 
 /// Fields that are required by some values of others, which a schema for editors does not show.
-const CONDITIONALLY_REQUIRED: [&str; 7] = [
+const CONDITIONALLY_REQUIRED: [&str; 10] = [
     "input.data",
     "input.expires_in",
+    "input.key",
     "input.keys",
+    "oauth2_login.client_id",
+    "oauth2_login.client_secret",
     "connector.config.url",
     "deduplication.header",
     "principal_rate_limit.key_logic",
@@ -76,6 +79,8 @@ const CONDITIONALLY_REQUIRED: [&str; 7] = [
 fn is_conditional(issue: &Issue) -> bool {
     issue.code == Some(FieldCode::Required)
         && CONDITIONALLY_REQUIRED.iter().any(|field| issue.field.ends_with(field))
+        // The keys of a row to page behind are those of the order.
+        || issue.field.contains("input.query.after")
 }
 
 /// The verdicts of a parser and of a schema about mutants.
