@@ -86,9 +86,9 @@ fn webhook_endpoints_are_managed() {
     let server = start();
     let cli = CliClient::with_server(&server);
     let connector = json!({"id": "hooks", "name": "hooks", "connector_type": "http",
-        "config": {"url": "https://127.0.0.1", "allow_urls": ["https"]}});
+        "config": {"url": "https://hooks.invalid", "allow_urls": ["https"]}});
     server.client().json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    let create = ["webhooks", "create", "https://127.0.0.1/x", "--topic", "a", "--connector"];
+    let create = ["webhooks", "create", "https://hooks.invalid/x", "--topic", "a", "--connector"];
     assert!(cli.fails(&[&create[..], &["hook"]].concat(), 1).contains("did you mean 'hooks'"));
     let created = cli.json(&[&create[..], &["hooks"]].concat());
     let (id, secret) = (created["data"]["id"].as_str().unwrap(), created["data"]["secret"].as_str().unwrap());

@@ -111,5 +111,7 @@ server.on('request', async (request, response) => {
   }
 });
 
+// Who reads the line below closes the pipe behind it, and the provider prints more.
+process.stdout.on('error', () => {});
 process.stdin.on('end', () => process.exit(0)).resume();
 console.log(`ready ${issuer}`);

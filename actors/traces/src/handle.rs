@@ -28,6 +28,7 @@ use crate::recorder::{BatchQueues, RecordingSource, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
 use crate::shared::TracesShared;
+use crate::submission::{AcceptedJob, SubmitError};
 use crate::waiting::WaitingTally;
 use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs};
 use crate::{input, token};
@@ -41,32 +42,6 @@ pub(crate) const HOLD_BACK: Duration = Duration::from_millis(500);
 /// Longest row of a job that begins before its row is on disk: a run over much data may hold its thread for long, and
 /// the 202 with it.
 const MOST_EARLY_BYTES: usize = 4096;
-
-/// The answer to an accepted submission. Its row is on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AcceptedJob {
-    /// Id of the trace to poll.
-    pub trace_id: Uuid,
-    /// Token that authorizes reading the trace: 32 hexadecimal digits. Only its SHA-256 is stored.
-    pub trace_token: String,
-}
-
-/// The reason why a job was not accepted.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum SubmitError {
-    /// The queue is full or closed. Nothing was written.
-    #[error(transparent)]
-    Shed(ServiceError),
-    /// The database refused the row or is away. Nothing was written.
-    #[error(transparent)]
-    Unwritten(ServiceError),
-    /// The row could not be made, or the database did not answer: then the job may run nevertheless.
-    #[error(transparent)]
-    Failed(ServiceError),
-    /// The job began, and its row was refused or is unknown: it may have had effects, and leaves nothing to poll.
-    #[error(transparent)]
-    Uncertain(ServiceError),
-}
 
 /// A job that is about to be accepted.
 pub(crate) struct Submission {

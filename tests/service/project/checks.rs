@@ -365,6 +365,7 @@ fn each_check_of_the_table_is_tested() {
         Check::ValuesType,
         Check::EnvReference,
         Check::SecretsReference,
+        Check::ProjectStatement,
     ];
     let tested: BTreeSet<_> = ROWS.iter().map(|row| row.0).chain(elsewhere).collect();
     assert_eq!(tested, Check::ALL.iter().copied().collect());

@@ -207,8 +207,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         let mut lines =
             table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("///"));
         let name = lines.next().unwrap().split(' ').next().unwrap();
-        let mut columns = Vec::new();
-        let mut renamed = None;
+        let (mut columns, mut renamed) = (Vec::new(), None);
         for line in lines.take_while(|line| *line != "}") {
             if let Some(name) = line.strip_prefix("#[sql_name = ") {
                 renamed = Some(name.trim_end_matches(']').to_owned());

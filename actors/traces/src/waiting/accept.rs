@@ -4,10 +4,11 @@ use svc_model::{Code, ErrorReason, ServiceError};
 use svc_store::{NewTrace, StoreError, TraceMode};
 
 use super::terms::JobTerms;
-use crate::handle::{AcceptedJob, SubmitError, Traces};
+use crate::handle::Traces;
 use crate::job::Job;
 use crate::queue::QueueRejection;
 use crate::shared::TracesShared;
+use crate::submission::{AcceptedJob, SubmitError};
 use crate::{input, token};
 
 impl Traces {

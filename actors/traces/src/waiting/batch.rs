@@ -11,10 +11,11 @@ use super::tally::WaitingTally;
 use super::terms::JobTerms;
 use crate::ambiguity::wait_until_known;
 use crate::claim::JobClaim;
-use crate::handle::{AcceptedJob, HOLD_BACK, Submission, SubmitError, Traces};
+use crate::handle::{HOLD_BACK, Submission, Traces};
 use crate::job::Job;
 use crate::queue::{JobQueue, QueueRejection, QueuedJob};
 use crate::shared::TracesShared;
+use crate::submission::{AcceptedJob, SubmitError};
 use crate::{input, token};
 
 /// A job that is accepted together with others.

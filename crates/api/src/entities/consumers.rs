@@ -115,6 +115,7 @@ pub struct ConsumerChange {
     pub quota: Option<ConsumerQuota>,
     /// The new end, RFC 3339; `null` removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
     pub expires_at: Option<String>,
 }
 

@@ -50,12 +50,11 @@ impl MetadataReads {
     fn visit(&mut self, part: &Value) {
         match part {
             Value::String(path) => self.add(path.split('.')),
-            Value::Array(items) => {
-                if items.first().and_then(Value::as_str) == Some("metadata") {
-                    self.add(items.iter().map_while(Value::as_str));
-                }
-                items.iter().for_each(|item| self.visit(item));
+            Value::Array(items) if items.first().and_then(Value::as_str) == Some("metadata") => {
+                self.add(items.iter().map_while(Value::as_str));
+                items.iter().skip(1).filter(|item| !item.is_string()).for_each(|item| self.visit(item));
             }
+            Value::Array(items) => items.iter().for_each(|item| self.visit(item)),
             Value::Object(members) => members.values().for_each(|member| self.visit(member)),
             _ => {}
         }

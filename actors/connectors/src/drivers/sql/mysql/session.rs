@@ -92,7 +92,8 @@ impl MySqlSession {
         outcome
     }
 
-    /// Prepares statements in a read-only transaction; none is run.
+    /// Prepares statements in a transaction that is rolled back; none is run. It is not read-only: MariaDB then refuses to
+    /// prepare one that writes.
     pub(crate) async fn prepare_all(
         &mut self,
         statements: &[String],
@@ -100,7 +101,7 @@ impl MySqlSession {
         let plain = |error: Error| error::running(&error, None);
         // A table that is being changed must not hold the check for ever.
         self.conn.query_drop("SET SESSION lock_wait_timeout = 10").await.map_err(plain)?;
-        self.conn.query_drop("START TRANSACTION READ ONLY").await.map_err(plain)?;
+        self.conn.query_drop("START TRANSACTION").await.map_err(plain)?;
         let mut shapes = Vec::with_capacity(statements.len());
         for sql in statements {
             let prepared = self.conn.prep(sql).await.map_err(plain);
