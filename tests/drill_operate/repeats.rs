@@ -243,7 +243,7 @@ impl RepeatedKey {
         let (fresh, repeats): (Vec<_>, Vec<_>) =
             self.answers.iter().partition(|answer| answer.status == 200 && !answer.is_replayed);
         let Some(first) = fresh.first() else {
-            findings.expect_none("keys got no answer of their run", &[self.name.clone()]);
+            findings.expect_none("keys got no answer of their run", std::slice::from_ref(&self.name));
             return 0;
         };
         let more: Vec<_> = fresh[1..].iter().map(|answer| answer.content.clone()).collect();

@@ -55,6 +55,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/backtests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the progress of a backtest, and its report
+         * @description A read-only key is refused.
+         */
+        get: operations["getBacktest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/backtests/{id}/abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends a backtest before its next run; the report of those so far is kept */
+        post: operations["abortBacktest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/backups": {
         parameters: {
             query?: never;
@@ -699,6 +736,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/consumers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the consumers by name */
+        get: operations["listConsumers"];
+        put?: never;
+        /**
+         * Creates a consumer without keys
+         * @description It serves on every node within two seconds, as every change of a consumer does.
+         */
+        post: operations["createConsumer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/consumers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a consumer */
+        get: operations["getConsumer"];
+        put?: never;
+        post?: never;
+        /** Deletes a consumer with its keys */
+        delete: operations["deleteConsumer"];
+        options?: never;
+        head?: never;
+        /** Changes tags, quota or end of a consumer */
+        patch: operations["changeConsumer"];
+        trace?: never;
+    };
+    "/api/v1/admin/consumers/{name}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the keys of a consumer without their secrets, the oldest first */
+        get: operations["listConsumerKeys"];
+        put?: never;
+        /**
+         * Creates a key of a consumer
+         * @description The response alone has the secret. Other keys of the consumer stay: a rotation creates the next key, hands it over, and deletes the one before. A consumer has ten keys at most.
+         */
+        post: operations["createConsumerKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/consumers/{name}/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a key of a consumer */
+        delete: operations["deleteConsumerKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/cron/occurrences": {
         parameters: {
             query?: never;
@@ -1050,6 +1165,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/recordings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the recorded runs, newest first
+         * @description A read-only key is refused: recordings hold what callers sent and systems answered.
+         */
+        get: operations["listRecordings"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes the recordings of a channel or of a run
+         * @description One of `channel` and `run_key` is required.
+         */
+        delete: operations["deleteRecordings"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/recordings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads a recorded run with its calls
+         * @description A read-only key is refused.
+         */
+        get: operations["getRecording"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/schemas/{kind}": {
         parameters: {
             query?: never;
@@ -1221,6 +1380,163 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the endpoints, oldest first */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Registers an endpoint
+         * @description The endpoint gets a signed `POST` of type `webhook.challenge`, whose `data.challenge` it must echo with a 2xx: as the member `challenge` of a JSON object, or as plain text. Until it has, it is `unverified` and gets nothing. The secret is shown in this response alone.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an endpoint */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes an endpoint
+         * @description What it was to get is not sent any more.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes an endpoint
+         * @description With another `url` the endpoint is challenged again, and gets nothing until it is verified.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the attempts at an endpoint, newest first */
+        get: operations["listWebhookAttempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the deliveries to an endpoint, newest first; those that failed are its dead letters */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enables an endpoint that is unverified or disabled
+         * @description It is challenged first; `"verify": false` enables it without.
+         */
+        post: operations["enableWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes ended deliveries again that were accepted since an instant
+         * @description Receivers see the same `webhook-id` as before. One call takes 10000 deliveries.
+         */
+        post: operations["replayWebhooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replaces the secret of an endpoint
+         * @description Messages carry a signature of each secret until the overlap ends.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a test event to an endpoint and waits for its answer */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/whoami": {
         parameters: {
             query?: never;
@@ -1281,6 +1597,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/workflows/{id}/backtest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs a version of a workflow over recorded runs, with their answers
+         * @description Nothing is called. One backtest runs on a node at a time; its state is on that node alone, which the answer names.
+         */
+        post: operations["startBacktest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/workflows/{id}/dependencies": {
         parameters: {
             query?: never;
@@ -1322,13 +1658,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Shows the traffic of the active versions, and the rollout that moves it by itself */
+        get: operations["getWorkflowRollout"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Changes the share of the traffic of the newer active version */
+        /**
+         * Changes the share of the traffic of the newer active version
+         * @description With `steps` the share rises by itself while the outcomes of both versions are compared. While it does, a share is refused with 409 unless `override` is true; `state` steers it.
+         */
         patch: operations["changeWorkflowRollout"];
         trace?: never;
     };
@@ -1537,6 +1877,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/data/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the endpoints of the consumer */
+        get: operations["listOwnWebhooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data/webhooks/{id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the attempts at an endpoint of the consumer */
+        get: operations["listOwnWebhookAttempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes ended deliveries to an endpoint of the consumer again */
+        post: operations["replayOwnWebhooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a test event to an endpoint of the consumer */
+        post: operations["testOwnWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -1666,6 +2074,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The share of the traffic of an active version. */
+        ActiveShare: {
+            /**
+             * Format: int64
+             * @description Its share in percent.
+             */
+            rollout_percentage: number;
+            /**
+             * Format: int64
+             * @description The version.
+             */
+            version: number;
+        };
         /** @description A lifecycle event of a node. */
         ActorEvent: {
             /**
@@ -1878,6 +2299,79 @@ export interface components {
              * @description The last instant, inclusive.
              */
             until: string;
+        };
+        /** @description A backtest. */
+        BacktestDetail: {
+            /**
+             * Format: int64
+             * @description Recorded runs so far.
+             */
+            done: number;
+            /**
+             * Format: date-time
+             * @description Time of its end.
+             */
+            ended_at?: string;
+            /** @description Its id. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Maximum number of recorded runs.
+             */
+            limit: number;
+            /** @description The reason for which it failed. */
+            reason?: string;
+            /** @description The report, once it has ended: `{runs, kinds, groups: [{kind, subject, runs, samples}]}`. */
+            report?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Time of its start.
+             */
+            started_at: string;
+            /** @description The principal that started it. */
+            started_by: string;
+            /** @description `running`, `aborted`, `completed` or `failed`. */
+            state: string;
+            /**
+             * Format: int64
+             * @description The version that runs.
+             */
+            version: number;
+            /** @description Id of the workflow. */
+            workflow_id: string;
+        };
+        BacktestDetailResponse: {
+            data: components["schemas"]["BacktestDetail"];
+        };
+        /** @description A backtest that is to be made. */
+        BacktestRequest: {
+            /** @description The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. */
+            filter?: {
+                [key: string]: unknown;
+            };
+            /** @description Paths below `data` or `input` that are not compared. */
+            ignore?: string[];
+            /**
+             * Format: int64
+             * @description Maximum number of recorded runs, the newest first; 1000 unless given, 100000 at most.
+             */
+            limit?: number;
+            /** @description `draft`, as without it, or the number of a version. */
+            version?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A backtest that was started. */
+        BacktestStarted: {
+            /** @description Its id. */
+            id: string;
+            /** @description Id of the node that makes it, and alone knows it. */
+            node: string;
+        };
+        BacktestStartedResponse: {
+            data: components["schemas"]["BacktestStarted"];
         };
         /** @description A file in the directory of backups. */
         BackupFile: {
@@ -2108,6 +2602,60 @@ export interface components {
         };
         CallerIdentityResponse: {
             data: components["schemas"]["CallerIdentity"];
+        };
+        /** @description The state of a rollout that moves by itself. */
+        CanaryStatus: {
+            /**
+             * Format: int64
+             * @description The newer version.
+             */
+            canary_version: number;
+            /**
+             * Format: date-time
+             * @description Begin of the rollout.
+             */
+            created_at: string;
+            /** @description The figures of the last look. */
+            figures: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The limits. */
+            gate: components["schemas"]["GateTerms"];
+            /** @description Id of the rollout. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Length of a step in seconds.
+             */
+            interval_secs: number;
+            /** @description Name of the channel that gets a report of a rollback. */
+            on_rollback: string | null;
+            /** @description The reason of the state. */
+            reason: string | null;
+            /**
+             * Format: int64
+             * @description The older version.
+             */
+            stable_version: number;
+            /** @description `watching`, `paused`, `promoted`, `rolled_back` or `aborted`. */
+            state: string;
+            /**
+             * Format: int64
+             * @description Index of the present step, from 0.
+             */
+            step: number;
+            /**
+             * Format: date-time
+             * @description Begin of the step.
+             */
+            step_since: string;
+            /** @description The shares of the steps in percent. */
+            steps: number[];
+            /**
+             * Format: date-time
+             * @description Time of its last change.
+             */
+            updated_at: string;
         };
         /** @description A function that tasks can call. */
         CatalogueEntry: {
@@ -2575,6 +3123,118 @@ export interface components {
             /** @description Problems that do not prevent the request; absent if there are none. */
             warnings?: components["schemas"]["Issue"][];
         };
+        /** @description A consumer. */
+        Consumer: {
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time from which on it is refused; `null` if it does not end.
+             */
+            expires_at: string | null;
+            /** @description Its keys without their secrets, the oldest first; those that have expired are among them. */
+            keys: components["schemas"]["ConsumerKey"][];
+            /** @description Its name. */
+            name: string;
+            quota: null | components["schemas"]["ConsumerQuota"];
+            /** @description Words by which channels accept it. */
+            tags: string[];
+            /**
+             * Format: date-time
+             * @description Time of its last change; that of a key is none.
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description Requests of the current window of the quota, those that nodes have reserved included; only in the response about one
+             *     consumer.
+             */
+            used?: number;
+        };
+        /** @description The body of the request that changes a consumer. Absent members stay as they are. */
+        ConsumerChange: {
+            /** @description The new end, RFC 3339; `null` removes it. */
+            expires_at?: string | null;
+            quota?: null | components["schemas"]["ConsumerQuota"];
+            /** @description The new tags. */
+            tags?: string[];
+        };
+        /** @description A key of a consumer, without its secret. */
+        ConsumerKey: {
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time from which on it is refused; `null` if it does not end.
+             */
+            expires_at: string | null;
+            /** @description Its id. */
+            id: string;
+            /**
+             * @description `api_key`: requests carry the key; `hmac`: requests are signed with it.
+             * @enum {string}
+             */
+            kind: "api_key" | "hmac";
+        };
+        ConsumerKeyList: {
+            data: components["schemas"]["ConsumerKey"][];
+        };
+        /** @description The body of the request that creates a key. */
+        ConsumerKeyRequest: {
+            /** @description Time from which on it is refused, RFC 3339. */
+            expires_at?: string | null;
+            /**
+             * @description `api_key`: requests carry the key; `hmac`: requests are signed with it.
+             * @enum {string}
+             */
+            kind: "api_key" | "hmac";
+        };
+        ConsumerPage: {
+            data: components["schemas"]["Consumer"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
+        /** @description The quota of a consumer. */
+        ConsumerQuota: {
+            /**
+             * Format: int64
+             * @description Requests within the window, over all channels and nodes.
+             */
+            limit: number;
+            /**
+             * @description The length of the window.
+             * @enum {string}
+             */
+            per: "minute" | "hour" | "day" | "month";
+            /**
+             * @description `calendar`, the default, begins with the period, in UTC; `sliding` ends now.
+             * @enum {string}
+             */
+            window?: "calendar" | "sliding";
+        };
+        /** @description The body of the request that creates a consumer. */
+        ConsumerRequest: {
+            /** @description Time from which on it is refused, RFC 3339. */
+            expires_at?: string | null;
+            /** @description Its name, which never changes: letters, digits, `.`, `_`, `-` and `@`. */
+            name: string;
+            quota?: null | components["schemas"]["ConsumerQuota"];
+            /** @description Words by which channels accept it, at most 20. */
+            tags?: string[] | null;
+        };
+        ConsumerResponse: {
+            data: components["schemas"]["Consumer"];
+        };
         /** @description A backup that was made now. */
         CreatedBackup: {
             /**
@@ -2594,6 +3254,31 @@ export interface components {
         };
         CreatedBackupResponse: {
             data: components["schemas"]["CreatedBackup"];
+        };
+        /** @description A key that was created now, with its secret. */
+        CreatedConsumerKey: {
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time from which on it is refused; `null` if it does not end.
+             */
+            expires_at: string | null;
+            /** @description Its id. */
+            id: string;
+            /**
+             * @description `api_key`: requests carry the key; `hmac`: requests are signed with it.
+             * @enum {string}
+             */
+            kind: "api_key" | "hmac";
+            /** @description The secret. It is shown here and never again. */
+            secret: string;
+        };
+        CreatedConsumerKeyResponse: {
+            data: components["schemas"]["CreatedConsumerKey"];
         };
         /** @description The state of a schedule that this node has loaded. */
         CronStatus: {
@@ -2754,6 +3439,17 @@ export interface components {
              * @description Number of matching rows on all pages, but for `include_total=false`.
              */
             total?: number;
+        };
+        /** @description The number of deleted recordings. */
+        DeletedRecordings: {
+            /**
+             * Format: int64
+             * @description Recordings that were deleted.
+             */
+            deleted: number;
+        };
+        DeletedRecordingsResponse: {
+            data: components["schemas"]["DeletedRecordings"];
         };
         /** @description A lack of file descriptors. */
         DescriptorsHealth: {
@@ -2926,7 +3622,7 @@ export interface components {
              * @description The stable code, on which clients branch.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "IDEMPOTENCY_IN_PROGRESS" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "CIRCUIT_OPEN" | "TIMEOUT";
+            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "IDEMPOTENCY_IN_PROGRESS" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "SUBMISSION_UNCERTAIN" | "CIRCUIT_OPEN" | "TIMEOUT";
             /** @description Every problem that was found, with its place; only with `VALIDATION_ERROR`. */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description A description for people. */
@@ -2942,7 +3638,7 @@ export interface components {
              * @description The class of the problem.
              * @enum {string}
              */
-            code: "REQUIRED" | "REQUIRED_FOR_PROTOCOL" | "INVALID" | "TYPE_MISMATCH" | "TOO_LONG" | "UNKNOWN_FIELD" | "UNKNOWN_OPERATOR" | "NOT_AN_EXPRESSION" | "logic.unknown_operator" | "logic.unresolvable" | "path.root" | "DUPLICATE_FIELD" | "DUPLICATE_TASK_ID" | "UNKNOWN_FUNCTION" | "UNCOMPILED_SOURCE" | "UNRESOLVED_SECRET_REF" | "env.embedded" | "NOT_LOADABLE" | "NOT_FOUND" | "CONFLICT" | "PRECONDITION_FAILED" | "missing_required" | "field_not_applicable" | "unknown_op" | "empty_update" | "update_requires_operators" | "unusable_array_filters" | "replace_document_is_plain" | "invalid_pipeline";
+            code: "REQUIRED" | "REQUIRED_FOR_PROTOCOL" | "INVALID" | "TYPE_MISMATCH" | "TOO_LONG" | "CONFLICTING_WRITES" | "UNKNOWN_FIELD" | "UNKNOWN_OPERATOR" | "NOT_AN_EXPRESSION" | "logic.unknown_operator" | "logic.unresolvable" | "path.root" | "DUPLICATE_FIELD" | "DUPLICATE_TASK_ID" | "UNKNOWN_FUNCTION" | "UNCOMPILED_SOURCE" | "UNRESOLVED_SECRET_REF" | "env.embedded" | "NOT_LOADABLE" | "NOT_FOUND" | "CONFLICT" | "PRECONDITION_FAILED" | "missing_required" | "field_not_applicable" | "unknown_op" | "empty_update" | "update_requires_operators" | "unusable_array_filters" | "replace_document_is_plain" | "invalid_pipeline";
             /** @description The expected value, or the names that could be meant. */
             expected?: unknown;
             /** @description The received value, unless it could be secret. */
@@ -3041,6 +3737,44 @@ export interface components {
             id: string;
             /** @description Version of the application. */
             version: string;
+        };
+        /** @description The limits of a rollout that moves by itself. */
+        GateTerms: {
+            /**
+             * Format: double
+             * @description Must be absent: shadow runs do not exist yet.
+             */
+            compare?: number | null;
+            /**
+             * Format: double
+             * @description Probability with which a good version is not rolled back, over all tests of the rollout; 0.9999 by default.
+             */
+            confidence?: number | null;
+            /**
+             * Format: double
+             * @description Must be absent, as `compare`.
+             */
+            max_difference_ratio?: number | null;
+            /**
+             * Format: double
+             * @description Permitted difference of the shares of failed runs, 0 to 1; 0.01 by default.
+             */
+            max_error_ratio_delta?: number | null;
+            /**
+             * Format: double
+             * @description Permitted quotient of the 99th percentiles of the durations, 1 or more; 1.5 by default.
+             */
+            max_p99_ratio?: number | null;
+            /**
+             * Format: int64
+             * @description Seconds for which a step waits for them beyond its interval, before the rollout is paused; 3600 by default.
+             */
+            max_wait_secs?: number | null;
+            /**
+             * Format: int64
+             * @description Runs of the newer version that a step needs, 30 or more; 200 by default.
+             */
+            min_runs?: number | null;
         };
         /** @description A request to try against the guards of a channel. */
         GuardTrialRequest: {
@@ -3187,6 +3921,11 @@ export interface components {
              * @enum {string}
              */
             tls?: "ok" | "degraded" | "error";
+            /**
+             * @description The state of the component.
+             * @enum {string}
+             */
+            webhooks?: "ok" | "degraded" | "error";
         };
         /** @description At most 1000 create bodies. Each is read on its own: one that is refused is reported, and the others go on. The whole response of an export is accepted as well, and so is the file of a package, of which the items of the kind are taken. */
         ImportBatch: unknown[];
@@ -3264,7 +4003,7 @@ export interface components {
              * @description The class of the problem.
              * @enum {string}
              */
-            code?: "REQUIRED" | "REQUIRED_FOR_PROTOCOL" | "INVALID" | "TYPE_MISMATCH" | "TOO_LONG" | "UNKNOWN_FIELD" | "UNKNOWN_OPERATOR" | "NOT_AN_EXPRESSION" | "logic.unknown_operator" | "logic.unresolvable" | "path.root" | "DUPLICATE_FIELD" | "DUPLICATE_TASK_ID" | "UNKNOWN_FUNCTION" | "UNCOMPILED_SOURCE" | "UNRESOLVED_SECRET_REF" | "env.embedded" | "NOT_LOADABLE" | "NOT_FOUND" | "CONFLICT" | "PRECONDITION_FAILED" | "missing_required" | "field_not_applicable" | "unknown_op" | "empty_update" | "update_requires_operators" | "unusable_array_filters" | "replace_document_is_plain" | "invalid_pipeline";
+            code?: "REQUIRED" | "REQUIRED_FOR_PROTOCOL" | "INVALID" | "TYPE_MISMATCH" | "TOO_LONG" | "CONFLICTING_WRITES" | "UNKNOWN_FIELD" | "UNKNOWN_OPERATOR" | "NOT_AN_EXPRESSION" | "logic.unknown_operator" | "logic.unresolvable" | "path.root" | "DUPLICATE_FIELD" | "DUPLICATE_TASK_ID" | "UNKNOWN_FUNCTION" | "UNCOMPILED_SOURCE" | "UNRESOLVED_SECRET_REF" | "env.embedded" | "NOT_LOADABLE" | "NOT_FOUND" | "CONFLICT" | "PRECONDITION_FAILED" | "missing_required" | "field_not_applicable" | "unknown_op" | "empty_update" | "update_requires_operators" | "unusable_array_filters" | "replace_document_is_plain" | "invalid_pipeline";
             /** @description The path of the field; `(root)` if no field applies. */
             field: string;
             /** @description A description for people. */
@@ -3997,6 +4736,44 @@ export interface components {
         OperatorList: {
             data: components["schemas"]["Operator"][];
         };
+        /** @description An endpoint as its consumer sees it. */
+        OwnWebhook: {
+            /**
+             * Format: date-time
+             * @description Its registration.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description The first failure since the last success.
+             */
+            failing_since: string | null;
+            /** @description Its id. */
+            id: string;
+            /**
+             * @description `unverified` until it has echoed its challenge.
+             * @enum {string}
+             */
+            state: "unverified" | "enabled" | "disabled";
+            /** @description Its topics, in the order of their names. */
+            topics: string[];
+            /** @description Its address. */
+            url: string;
+            /**
+             * Format: date-time
+             * @description The instant at which it echoed its challenge.
+             */
+            verified_at: string | null;
+        };
+        OwnWebhookPage: {
+            data: components["schemas"]["OwnWebhook"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
         /** @description A package: its current version, and the receipts of all versions. */
         PackageDetail: {
             current: null | components["schemas"]["Receipt"];
@@ -4264,6 +5041,55 @@ export interface components {
         RecentErrorsResponse: {
             data: components["schemas"]["RecentErrors"];
         };
+        /** @description A recorded run. */
+        RecordingDetail: components["schemas"]["RecordingSummary"] & {
+            /** @description The message, the calls with their answers, the instants and random values, and the end. */
+            recording: unknown;
+        };
+        RecordingDetailResponse: {
+            data: components["schemas"]["RecordingDetail"];
+        };
+        /** @description A recorded run without its content. */
+        RecordingSummary: {
+            /**
+             * Format: int64
+             * @description Length of the recording in bytes.
+             */
+            bytes: number;
+            /** @description Name of the channel. */
+            channel: string;
+            /**
+             * Format: date-time
+             * @description Time of the row.
+             */
+            created_at: string;
+            /** @description Its id. */
+            id: string;
+            /** @description The end of the run: `completed`, `failed`, `timed_out` or `cancelled`. */
+            outcome: string;
+            /** @description Id of the run, under which its trace is stored if it left one. */
+            run_id: string;
+            /** @description Key of the run. */
+            run_key: string;
+            /** @description The way in which the run began: `sync`, `async`, `cron`, `kafka` or `call`. */
+            source: string;
+            /** @description Id of the workflow. */
+            workflow_id: string | null;
+            /**
+             * Format: int64
+             * @description Version of the workflow.
+             */
+            workflow_version: number | null;
+        };
+        RecordingSummaryPage: {
+            data: components["schemas"]["RecordingSummary"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
         /** @description The refusals of one guard for one reason. */
         RefusalCount: {
             /**
@@ -4341,13 +5167,35 @@ export interface components {
              */
             to_version?: number | null;
         };
-        /** @description The body of a change of the rollout. */
+        /** @description The body of a change of the rollout: a share, steps, or a state. */
         RolloutChange: {
+            gate?: null | components["schemas"]["GateTerms"];
+            /**
+             * Format: int64
+             * @description Length of a step in seconds, 10 to 86,400; 300 by default.
+             */
+            interval_secs?: number | null;
+            /** @description Name of the channel that gets a report when the version is rolled back. */
+            on_rollback?: string | null;
+            /** @description `true` ends a rollout that moves by itself; without it the change is refused while there is one. */
+            override?: boolean | null;
             /**
              * Format: int64
              * @description Share of the traffic of the newer active version, 0 to 100 percent; 0 ends its trial.
              */
-            rollout_percentage: number;
+            rollout_percentage?: number | null;
+            /** @description Must be `false` or absent: shadow runs do not exist yet. */
+            shadow?: boolean | null;
+            /**
+             * @description Steers a rollout that moves by itself: `paused`, `watching` to go on, `promoted` to take all traffic now, or
+             *     `aborted` to give all to the older version.
+             */
+            state?: string | null;
+            /**
+             * @description Shares of the traffic in percent, rising: the version goes from one to the next by itself, and takes all after
+             *     the last one. Of a workflow with an older active version.
+             */
+            steps?: number[] | null;
         };
         /** @description A task that failed. */
         RunError: {
@@ -4355,6 +5203,11 @@ export interface components {
             body?: unknown;
             /** @description The class of the error. */
             code: string;
+            /**
+             * Format: int32
+             * @description The index of the element of a `for_each`.
+             */
+            index?: number;
             /** @description A description; the same text for every error unless the service is verbose. */
             message: string;
             /**
@@ -4530,6 +5383,14 @@ export interface components {
         };
         /** @description The body of a change of status. */
         StatusChange: {
+            gate?: null | components["schemas"]["GateTerms"];
+            /**
+             * Format: int64
+             * @description Length of a step in seconds, 10 to 86,400; 300 by default.
+             */
+            interval_secs?: number | null;
+            /** @description Name of the channel that gets a report when the version is rolled back. */
+            on_rollback?: string | null;
             /** @description `true` archives the version that shares the traffic now, so that this one can take its place. */
             replace_canary?: boolean | null;
             /**
@@ -4537,11 +5398,18 @@ export interface components {
              * @description Share of the traffic in percent, of a workflow; 100 by default.
              */
             rollout_percentage?: number | null;
+            /** @description Must be `false` or absent: shadow runs do not exist yet. */
+            shadow?: boolean | null;
             /**
              * @description `active` serves the draft, `archived` takes it out of service.
              * @enum {string}
              */
             status: "active" | "archived";
+            /**
+             * @description Shares of the traffic in percent, rising: the version goes from one to the next by itself, and takes all after
+             *     the last one. Of a workflow with an older active version.
+             */
+            steps?: number[] | null;
         };
         /** @description An error of a submission. */
         SubmissionError: {
@@ -4907,6 +5775,11 @@ export interface components {
             function?: string;
             /**
              * Format: int64
+             * @description The index of the element, in a fan-out.
+             */
+            index?: number;
+            /**
+             * Format: int64
              * @description The counter of the sweep, in a loop.
              */
             loop_counter?: number;
@@ -4960,6 +5833,234 @@ export interface components {
              * @description The version to copy; by default the latest one.
              */
             from_version?: number | null;
+        };
+        /** @description An endpoint. */
+        Webhook: {
+            /** @description Name of the connector over which it is called. */
+            connector: string;
+            /** @description Name of the consumer that it belongs to. */
+            consumer: string | null;
+            /**
+             * Format: date-time
+             * @description Its registration.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description The first failure since the last success.
+             */
+            failing_since: string | null;
+            /** @description Its id. */
+            id: string;
+            /** @description The reason of a state other than `enabled`. */
+            reason: string | null;
+            /** @description The secret that signs its messages: after its registration and a rotation alone. */
+            secret?: string;
+            /**
+             * @description `unverified` until it has echoed its challenge.
+             * @enum {string}
+             */
+            state: "unverified" | "enabled" | "disabled";
+            /** @description Its topics, in the order of their names. */
+            topics: string[];
+            /**
+             * Format: date-time
+             * @description Its last change.
+             */
+            updated_at: string;
+            /** @description Its address. */
+            url: string;
+            /**
+             * Format: date-time
+             * @description The instant at which it echoed its challenge.
+             */
+            verified_at: string | null;
+        };
+        /** @description An attempt at an endpoint. */
+        WebhookAttempt: {
+            /**
+             * Format: int64
+             * @description Its number, from 1; 0 for a test event.
+             */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description Its end.
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Duration in milliseconds.
+             */
+            duration_ms: number;
+            /** @description The reason of a failure. */
+            error: string | null;
+            /** @description Its id. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Status of the answer; `null` without one.
+             */
+            status: number | null;
+            /** @description Topic of the event. */
+            topic: string;
+            /** @description Id of the event, the same at every attempt. */
+            webhook_id: string;
+        };
+        WebhookAttemptPage: {
+            data: components["schemas"]["WebhookAttempt"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
+        /** @description The delivery of an event to an endpoint. */
+        WebhookDelivery: {
+            /**
+             * Format: int64
+             * @description Attempts since its acceptance, or its last replay.
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description Its acceptance.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Its end.
+             */
+            ended_at: string | null;
+            /** @description Its id. */
+            id: string;
+            /** @description The reason of the last failure. */
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Status of the last answer.
+             */
+            last_status: number | null;
+            /**
+             * Format: date-time
+             * @description The next attempt; `null` once it has ended.
+             */
+            next_attempt_at: string | null;
+            /**
+             * @description The state of the delivery; `failed` is a dead letter.
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+            /** @description Topic of the event. */
+            topic: string;
+            /** @description Id of the event. */
+            webhook_id: string;
+        };
+        WebhookDeliveryPage: {
+            data: components["schemas"]["WebhookDelivery"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
+        /** @description The way in which an endpoint is enabled. */
+        WebhookEnabling: {
+            /** @description `false` to enable it without a challenge. */
+            verify?: boolean;
+        };
+        WebhookPage: {
+            data: components["schemas"]["Webhook"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
+        /** @description A change of an endpoint. A member that is absent stays. */
+        WebhookPatch: {
+            /** @description Name of the connector over which it is called. */
+            connector?: string;
+            /** @description Name of the consumer that it belongs to; `null` for none. */
+            consumer?: string | null;
+            /** @description Its topics. */
+            topics?: string[];
+            /** @description Its address. Another one must be verified anew. */
+            url?: string;
+        };
+        /** @description An endpoint that is to be registered. */
+        WebhookRegistration: {
+            /** @description Name of an `http` connector with `allow_urls`, over which it is called. */
+            connector: string;
+            /** @description Name of the consumer that it belongs to. */
+            consumer?: string | null;
+            /** @description The secret that signs its messages: `whsec_` and 24 to 64 bytes in base64. Without one it is generated. */
+            secret?: string | null;
+            /** @description Its topics, 64 at most; `*` for all. */
+            topics: string[];
+            /** @description Its address. The connector says which it allows. */
+            url: string;
+        };
+        /** @description The deliveries that are made again. */
+        WebhookReplay: {
+            /**
+             * Format: date-time
+             * @description The acceptance of the first one that was left out: `since` of the next replay.
+             */
+            next_since: string | null;
+            /** @description Their number, 10000 at most. */
+            replayed: number;
+        };
+        /** @description The deliveries that are to be made again. */
+        WebhookReplayRequest: {
+            /** @description `true` for dead letters alone. */
+            failed_only?: boolean;
+            /**
+             * Format: date-time
+             * @description The earliest acceptance, inclusive.
+             */
+            since: string;
+        };
+        WebhookReplayResponse: {
+            data: components["schemas"]["WebhookReplay"];
+        };
+        WebhookResponse: {
+            data: components["schemas"]["Webhook"];
+        };
+        /** @description A new secret of an endpoint. */
+        WebhookRotation: {
+            /**
+             * Format: int64
+             * @description Seconds for which the former secret signs as well: a day by default, a week at most.
+             */
+            overlap_secs?: number;
+            /** @description The secret; without one it is generated. */
+            secret?: string | null;
+        };
+        /** @description The outcome of a test event. */
+        WebhookTest: {
+            /** @description `true` if the endpoint answered with 2xx. */
+            delivered: boolean;
+            /**
+             * Format: int64
+             * @description Duration in milliseconds.
+             */
+            duration_ms: number;
+            /** @description The reason of a failure. */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description Status of the answer; `null` without one.
+             */
+            status: number | null;
+            /** @description Id of the event. */
+            webhook_id: string;
+        };
+        WebhookTestResponse: {
+            data: components["schemas"]["WebhookTest"];
         };
         /** @description A version of a workflow. */
         Workflow: {
@@ -5055,6 +6156,17 @@ export interface components {
         };
         WorkflowResponse: {
             data: components["schemas"]["Workflow"];
+        };
+        /** @description The traffic of the active versions of a workflow, and the rollout that moves it by itself. */
+        WorkflowRollout: {
+            canary: null | components["schemas"]["CanaryStatus"];
+            /** @description The active versions, newest first. */
+            versions: components["schemas"]["ActiveShare"][];
+            /** @description Id of the workflow. */
+            workflow_id: string;
+        };
+        WorkflowRolloutResponse: {
+            data: components["schemas"]["WorkflowRollout"];
         };
         /** @description The counts of a version of a workflow on one node, since that node serves the version. */
         WorkflowStats: {
@@ -5396,7 +6508,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of these actions */
-                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "drain" | "import" | "invalidate" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
+                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "disable" | "drain" | "enable" | "import" | "invalidate" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "replay" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "rotate" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
                 /** @description `next_cursor` of the page before, of the same list and `order` */
                 cursor?: string;
                 /** @description The same as `until` */
@@ -5414,7 +6526,7 @@ export interface operations {
                 /** @description Only entries about these resources */
                 resource_id?: string[];
                 /** @description Only entries about resources of these types */
-                resource_type?: ("actor" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "trace" | "trace_dlq" | "workflow")[];
+                resource_type?: ("actor" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "consumer" | "consumer_key" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "recording" | "trace" | "trace_dlq" | "webhook" | "workflow")[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description The same as `since` */
@@ -5440,6 +6552,86 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getBacktest: {
+        parameters: {
+            query?: {
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the backtest
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The backtest */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestDetailResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            421: components["responses"]["MisdirectedRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    abortBacktest: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+                /** @description Id of the node that the request is for; another node refuses it with 421 */
+                node?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the backtest
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The backtest */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestDetailResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            421: components["responses"]["MisdirectedRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -7358,6 +8550,373 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listConsumers: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+                /** @description Only rows with exactly this label */
+                tag?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of consumers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createConsumer: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "acme",
+                 *       "tags": [
+                 *         "gold"
+                 *       ],
+                 *       "quota": {
+                 *         "limit": 10000,
+                 *         "per": "day"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConsumerRequest"];
+            };
+        };
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The consumer */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getConsumer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The consumer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteConsumer: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The consumer is deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeConsumer: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "tags": [
+                 *         "gold",
+                 *         "eu"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConsumerChange"];
+            };
+        };
+        responses: {
+            /** @description The consumer; with `dry_run=true` the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listConsumerKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerKeyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createConsumerKey: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "api_key"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConsumerKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The key with its secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedConsumerKeyResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteConsumerKey: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the key
+                 * @example 01890a5d-ac96-774b-bcce-b302099a8057
+                 */
+                id: string;
+                /**
+                 * @description Name of the consumer
+                 * @example acme
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The key is deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listOccurrences: {
         parameters: {
             query?: {
@@ -8099,6 +9658,123 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listRecordings: {
+        parameters: {
+            query?: {
+                /** @description Only recordings of the channel of this name */
+                channel?: string;
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+                /** @description Only recordings of runs with this end */
+                outcome?: "completed" | "failed" | "timed_out" | "cancelled";
+                /** @description Only recordings of the runs with this key, `metadata.run.key` */
+                run_key?: string;
+                /** @description Only recordings written at this instant or later */
+                since?: string;
+                /** @description Only recordings written before this instant */
+                until?: string;
+                /** @description Only recordings of this version of the workflow */
+                version?: number;
+                /** @description Only recordings of this workflow */
+                workflow?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of recordings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordingSummaryPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteRecordings: {
+        parameters: {
+            query?: {
+                /** @description Only recordings of the channel of this name */
+                channel?: string;
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+                /** @description Only recordings of the runs with this key, `metadata.run.key` */
+                run_key?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The number of deleted recordings; with `dry_run=true` the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedRecordingsResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getRecording: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the recording
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recording */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordingDetailResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getDocumentSchema: {
         parameters: {
             query?: never;
@@ -8530,6 +10206,498 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Only endpoints of this consumer */
+                consumer?: string;
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+                /** @description Only endpoints in this state */
+                state?: "unverified" | "enabled" | "disabled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of endpoints */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/in",
+                 *       "topics": [
+                 *         "order.paid"
+                 *       ],
+                 *       "connector": "customers"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRegistration"];
+            };
+        };
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The endpoint, with its secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The endpoint is deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "topics": [
+                 *         "order.paid",
+                 *         "order.sent"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookPatch"];
+            };
+        };
+        responses: {
+            /** @description The endpoint */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookAttempts: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of attempts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAttemptPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+                /** @description Only deliveries in this state */
+                state?: "pending" | "delivered" | "failed";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    enableWebhook: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "verify": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookEnabling"];
+            };
+        };
+        responses: {
+            /** @description The endpoint */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replayWebhooks: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "since": "2026-01-01T00:00:00Z",
+                 *       "failed_only": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description The number of deliveries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplayResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_secs": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRotation"];
+            };
+        };
+        responses: {
+            /** @description The endpoint, with the new secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The outcome */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getCaller: {
         parameters: {
             query?: never;
@@ -8816,6 +10984,60 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    startBacktest: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the workflow
+                 * @example greeting
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": "draft",
+                 *       "filter": {
+                 *         "outcome": "completed"
+                 *       },
+                 *       "limit": 1000
+                 *     }
+                 */
+                "application/json": components["schemas"]["BacktestRequest"];
+            };
+        };
+        responses: {
+            /** @description The backtest is started */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestStartedResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getWorkflowDependencies: {
         parameters: {
             query?: never;
@@ -8900,6 +11122,40 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWorkflowRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the workflow
+                 * @example greeting
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The shares and the rollout */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowRolloutResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -9691,6 +11947,159 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOwnWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of endpoints */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnWebhookPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOwnWebhookAttempts: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of attempts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAttemptPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replayOwnWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "since": "2026-01-01T00:00:00Z",
+                 *       "failed_only": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description The number of deliveries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplayResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testOwnWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the endpoint
+                 * @example 0190a1b2-0000-7000-8000-000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The outcome */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];

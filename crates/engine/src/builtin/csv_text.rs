@@ -181,7 +181,8 @@ mod tests {
         assert!(refused.contains("would take more than"), "{refused}");
         assert_eq!(write_csv(&[json!(1)], &[], b',', 1 << 20).unwrap_err(), "row 1 is no object");
         let (row, column) = (json!({"a": "x".repeat(1 << 10)}), "a".to_owned());
-        let refused = write_csv(&[row.clone()], &vec![column.clone(); 1 << 11], b',', 1 << 20).unwrap_err();
+        let refused =
+            write_csv(std::slice::from_ref(&row), &vec![column.clone(); 1 << 11], b',', 1 << 20).unwrap_err();
         assert!(refused.contains("would take more than"), "{refused}");
         assert!(write_csv(&[row], &[column.clone(), column], b',', 1 << 20).is_ok());
     }

@@ -1,5 +1,7 @@
 //! `{"$secret": name}` in place of every text that holds a secret.
 
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
 use super::RunRecording;
@@ -105,7 +107,7 @@ fn list_texts(secrets: &DeclaredSecrets) -> Vec<(String, String)> {
     for (name, value) in secrets.entries() {
         collect(name, value, &mut texts);
     }
-    texts.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()));
+    texts.sort_by_key(|(text, _)| Reverse(text.len()));
     texts
 }
 

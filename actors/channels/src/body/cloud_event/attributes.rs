@@ -80,9 +80,12 @@ fn require_text(name: &str, value: &Value) -> Result<(), String> {
     }
 }
 
+/// Returns `true` for a text of the format.
+type FormatCheck = fn(&str) -> bool;
+
 /// Checks the attributes that have a format.
 fn check_formats(attributes: &Map<String, Value>) -> Result<(), String> {
-    let checks: [(&str, fn(&str) -> bool, &str); 4] = [
+    let checks: [(&str, FormatCheck, &str); 4] = [
         ("source", is_uri_reference, "a URI reference"),
         ("dataschema", is_uri, "a URI with its scheme"),
         ("datacontenttype", is_media_type, "a media type"),
