@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::kit::{Process, TracesFixture, job, run};
 
 /// Starts a process and shows it that the database accepts rows.
-async fn begun(world: &TracesFixture) -> Process {
+async fn begin(world: &TracesFixture) -> Process {
     let process = world.start(|_| {}).await;
     let first = process.submit(json!({})).await.unwrap();
     process.ends(first, "completed").await;
@@ -26,7 +26,7 @@ async fn begun(world: &TracesFixture) -> Process {
 #[test]
 fn run_that_ends_before_its_row_is_one_write() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         let lock = world.lock();
         let ran = async {
             wait_until(async || process.runner.count() == 2).await;
@@ -45,7 +45,7 @@ fn run_that_ends_before_its_row_is_one_write() {
 #[test]
 fn end_after_the_row_is_written_to_it() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         for (order, status) in [("wait", "completed"), ("wait, then fail for good", "failed")] {
             let accepted = process.traces.submit_early(job(json!({ "do": order })), None).await.unwrap();
             assert!(["pending", "running"].contains(&&*process.trace(accepted.trace_id).await.row.status));
@@ -59,7 +59,7 @@ fn end_after_the_row_is_written_to_it() {
 #[test]
 fn failure_before_the_row_becomes_a_dead_letter() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         let lock = world.lock();
         let ran = async {
             wait_until(async || process.runner.count() == 2).await;
@@ -76,7 +76,7 @@ fn failure_before_the_row_becomes_a_dead_letter() {
 #[test]
 fn refused_row_of_begun_job_is_uncertain_once() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         world.execute(
             "CREATE TRIGGER refusal BEFORE INSERT ON traces BEGIN SELECT RAISE(ABORT, 'refused'); END",
         );
@@ -101,7 +101,7 @@ fn refused_row_of_begun_job_is_uncertain_once() {
 #[test]
 fn dropped_submission_leaves_its_job_to_the_worker() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         for (order, runs) in [("well", 2), ("wait", 3)] {
             let lock = world.lock();
             let submission = process.traces.submit_early(job(json!({ "do": order })), None);
@@ -147,7 +147,7 @@ async fn ended_with_row(world: &TracesFixture, process: &Process) -> Uuid {
 #[test]
 fn job_put_back_by_its_channel_runs_once_later() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         let accepted = process.traces.submit_early(job(json!({"do": "be busy"})), None).await.unwrap();
         process.ends(accepted.trace_id, "completed").await;
         assert_eq!(process.runner.runs_of(accepted.trace_id), 4, "three times its channel had no permit");
@@ -158,7 +158,7 @@ fn job_put_back_by_its_channel_runs_once_later() {
 #[test]
 fn job_put_back_is_withdrawn_with_its_row() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         let lock = world.lock();
         let refused = process.traces.submit_early(job(json!({"do": "stay busy"})), None).await;
         let runs = process.runner.count();
@@ -174,7 +174,7 @@ fn job_put_back_is_withdrawn_with_its_row() {
 #[test]
 fn dropped_submission_behind_many_rows_is_settled() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         // More rows than two transactions take.
         let row = || NewTrace::new(new_ordered_id(), "bulk".into(), TraceMode::Sync, TraceStatus::Completed);
         let rows: Vec<_> = (0..3000).map(|_| row()).collect();
@@ -198,7 +198,7 @@ fn dropped_submission_behind_many_rows_is_settled() {
 #[test]
 fn ended_job_is_not_run_by_next_process() {
     run(async |world| {
-        let first = begun(&world).await;
+        let first = begin(&world).await;
         let ended = ended_with_row(&world, &first).await;
         let open = first.traces.submit_early(job(json!({"do": "wait"})), None).await.unwrap().trace_id;
         wait_until(async || first.runner.runs_of(open) == 1).await;
@@ -214,7 +214,7 @@ fn ended_job_is_not_run_by_next_process() {
 #[test]
 fn stop_leaves_open_job_to_next_process() {
     run(async |world| {
-        let first = begun(&world).await;
+        let first = begin(&world).await;
         let open = first.traces.submit_early(job(json!({"do": "wait"})), None).await.unwrap().trace_id;
         wait_until(async || first.runner.runs_of(open) == 1).await;
         first.traces.stop(Duration::ZERO).await;
@@ -234,7 +234,7 @@ fn stop_leaves_open_job_to_next_process() {
 #[test]
 fn job_that_meets_a_pause_waits_in_its_row() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         process.runner.paused.store(true, Ordering::Release);
         let accepted = process.traces.submit_early(job(json!({"n": 1})), None).await.unwrap();
         process.rests(accepted.trace_id).await;
@@ -247,7 +247,7 @@ fn job_that_meets_a_pause_waits_in_its_row() {
 #[test]
 fn outage_lets_no_second_job_act() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         let lock = world.lock();
         let first = process.traces.submit_early(job(json!({"n": 1})), None).await;
         assert!(matches!(first, Err(SubmitError::Uncertain(_))), "{first:?}");
@@ -264,7 +264,7 @@ fn outage_lets_no_second_job_act() {
 #[test]
 fn refused_failure_leaves_no_letter_and_no_report() {
     run(async |world| {
-        let process = begun(&world).await;
+        let process = begin(&world).await;
         process.report_failures();
         let lock = world.lock();
         let refused = process.traces.submit_early(job(json!({"do": "fail for good"})), None).await;

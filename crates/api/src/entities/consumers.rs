@@ -100,6 +100,7 @@ pub struct ConsumerRequest {
     pub quota: Option<ConsumerQuota>,
     /// Time from which on it is refused, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
     pub expires_at: Option<String>,
 }
 
@@ -127,6 +128,7 @@ pub struct ConsumerKeyRequest {
     pub kind: String,
     /// Time from which on it is refused, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
     pub expires_at: Option<String>,
 }
 

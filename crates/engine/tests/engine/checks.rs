@@ -134,8 +134,7 @@ fn unknown_task_key_is_refused_with_suggestion() {
         ("tasks[0].input", "unknown field, did you mean 'function.input'?"),
         (
             "tasks[1].continue_on_error",
-            "unknown field, known: condition, description, finally, for_each, id, name, on_error, parallel, tasks, \
-             terminal, timeout_ms",
+            "unknown field, known: condition, description, finally, for_each, id, name, on_error, parallel, tasks, terminal, timeout_ms",
         ),
         (
             "tasks[1].loop",
