@@ -3156,7 +3156,10 @@ export interface components {
         };
         /** @description The body of the request that changes a consumer. Absent members stay as they are. */
         ConsumerChange: {
-            /** @description The new end, RFC 3339; `null` removes it. */
+            /**
+             * Format: date-time
+             * @description The new end, RFC 3339; `null` removes it.
+             */
             expires_at?: string | null;
             quota?: null | components["schemas"]["ConsumerQuota"];
             /** @description The new tags. */
@@ -3187,7 +3190,10 @@ export interface components {
         };
         /** @description The body of the request that creates a key. */
         ConsumerKeyRequest: {
-            /** @description Time from which on it is refused, RFC 3339. */
+            /**
+             * Format: date-time
+             * @description Time from which on it is refused, RFC 3339.
+             */
             expires_at?: string | null;
             /**
              * @description `api_key`: requests carry the key; `hmac`: requests are signed with it.
@@ -3224,7 +3230,10 @@ export interface components {
         };
         /** @description The body of the request that creates a consumer. */
         ConsumerRequest: {
-            /** @description Time from which on it is refused, RFC 3339. */
+            /**
+             * Format: date-time
+             * @description Time from which on it is refused, RFC 3339.
+             */
             expires_at?: string | null;
             /** @description Its name, which never changes: letters, digits, `.`, `_`, `-` and `@`. */
             name: string;
