@@ -61,8 +61,10 @@ const fn is_shape(code: FieldCode) -> bool {
     matches!(code, UnknownField | TypeMismatch | Required | RequiredForProtocol)
 }
 
-/// Fields that are required by some values of others, which a schema for editors does not show.
-const CONDITIONALLY_REQUIRED: [&str; 10] = [
+/// Fields that are required by some values of others, or whose null counts as absent, which a schema for editors does not
+/// show.
+const CONDITIONALLY_REQUIRED: [&str; 11] = [
+    "for_each.over",
     "input.data",
     "input.expires_in",
     "input.key",
