@@ -68,7 +68,7 @@ impl TestReceiver {
         Self { seen: Mutex::default(), next: Mutex::default(), usual: Mutex::new(OutsideClass::Accepted) }
     }
 
-    pub(crate) fn seen(&self) -> Vec<ReceivedWebhook> {
+    pub(crate) fn list_received(&self) -> Vec<ReceivedWebhook> {
         self.seen.lock().clone()
     }
 

@@ -17,7 +17,7 @@ fn event_reaches_its_endpoint_signed_by_its_secret() {
         assert_eq!(node.accept("msg_1").await, 1);
         wait_until(async || node.states(&id).await == ["delivered"]).await;
         assert_eq!(node.accept("msg_1").await, 1, "a repeated run");
-        let seen = node.receiver.seen();
+        let seen = node.receiver.list_received();
         assert_eq!(seen.len(), 1);
         assert_eq!((seen[0].id.as_str(), seen[0].body.as_str()), ("msg_1", "{\"n\":1}"));
         assert_eq!(seen[0].secrets, ["whsec_a"]);
@@ -32,7 +32,7 @@ fn failures_after_whole_schedule_leave_dead_letter() {
         node.receiver.answer_all(OutsideClass::Failed);
         node.accept("msg_1").await;
         wait_until(async || node.states(&id).await == ["failed"]).await;
-        assert_eq!(node.receiver.seen().len(), 2, "one delay, two attempts");
+        assert_eq!(node.receiver.list_received().len(), 2, "one delay, two attempts");
         assert_eq!(node.store.webhooks().get(&id).await.unwrap().unwrap().state, "enabled");
     });
 }
@@ -44,7 +44,7 @@ fn call_that_was_not_sent_costs_no_attempt() {
         let id = node.endpoint("a").await;
         node.receiver.answer_next(ReceiverAnswer::Class(OutsideClass::Deferred));
         node.accept("msg_1").await;
-        wait_until(async || node.receiver.seen().len() == 1).await;
+        wait_until(async || node.receiver.list_received().len() == 1).await;
         wait_until(async || node.states(&id).await == ["delivered"]).await;
         let attempts = node.store.webhooks().attempts(&id, svc_model::Page::default()).await.unwrap();
         assert_eq!((attempts.1, attempts.0[0].attempt.attempt), (1, 1));
@@ -74,7 +74,7 @@ fn late_answer_of_former_holder_counts_for_nothing() {
         let id = first.endpoint("a").await;
         let gate = first.receiver.hold_next();
         first.accept("msg_1").await;
-        wait_until(async || first.receiver.seen().len() == 1).await;
+        wait_until(async || first.receiver.list_received().len() == 1).await;
         // As if the lease had ended: the node that was stopped cannot know.
         world.execute("UPDATE webhook_deliveries SET due_at = '2000-01-01 00:00:00.000'");
         let second = TestNode::start(&world, None).await;
@@ -95,7 +95,7 @@ fn slow_endpoint_delays_no_other() {
         let slow = node.endpoint("slow").await;
         let gate = node.receiver.hold_next();
         node.accept("msg_0").await;
-        wait_until(async || node.receiver.seen().len() == 1).await;
+        wait_until(async || node.receiver.list_received().len() == 1).await;
         let sound = node.endpoint("sound").await;
         for number in 1..=20 {
             node.accept(&format!("msg_{number}")).await;
@@ -116,7 +116,7 @@ fn endpoint_is_verified_by_the_echo_of_its_challenge() {
         assert_eq!(refused.outcome, Err("its answer does not echo the challenge".to_owned()));
         node.receiver.answer_next(ReceiverAnswer::Echo);
         assert_eq!(node.handle.verify(&id).await.unwrap().outcome, Ok(()));
-        let seen = node.receiver.seen();
+        let seen = node.receiver.list_received();
         let body: Value = serde_json::from_str(&seen[0].body).unwrap();
         assert_eq!(body["type"], "webhook.challenge");
         assert_ne!(seen[0].id, seen[1].id);
