@@ -92,7 +92,8 @@ impl CustomerServer {
     pub(crate) fn count_missing(&self, customers: usize, sent: &[SentWebhook]) -> usize {
         let has_trouble = self.log.has_trouble.load(Ordering::Relaxed);
         let received = self.log.received.lock();
-        let due = (0..customers).filter(|customer| !has_trouble || CustomerConduct::of(*customer).is_live());
+        let due = (0..customers)
+            .filter(|customer| !has_trouble || CustomerConduct::for_customer(*customer).is_live());
         due.map(|customer| {
             sent.iter().filter(|event| !received.accepted.contains(&(customer, event.number))).count()
         })
@@ -118,7 +119,7 @@ impl CustomerLog {
         let (Ok(customer), Some(number)) = (customer, number) else { return UpstreamReply::new(404, "") };
         let begin = self.witness.now();
         let conduct = match self.has_trouble.load(Ordering::Relaxed) {
-            true => CustomerConduct::of(customer),
+            true => CustomerConduct::for_customer(customer),
             false => CustomerConduct::Sound,
         };
         let reply = match conduct {

@@ -33,7 +33,7 @@ pub(crate) enum CustomerConduct {
 }
 
 impl CustomerConduct {
-    pub(crate) const fn of(customer: usize) -> Self {
+    pub(crate) const fn for_customer(customer: usize) -> Self {
         match (customer % TROUBLED_SHARE, customer / TROUBLED_SHARE % 4) {
             (0, 0) => Self::Silent,
             (0, 1) => Self::Failing,
@@ -139,7 +139,7 @@ fn follow(round: &WebhookRound, customers: usize, arrivals: &Arrivals) -> RoundO
     let mut outcome = RoundOutcome { missing: Vec::new(), latencies: Vec::new(), arrived: 0 };
     for customer in 0..customers {
         let conduct = match round.has_trouble {
-            true => CustomerConduct::of(customer),
+            true => CustomerConduct::for_customer(customer),
             false => CustomerConduct::Sound,
         };
         if !conduct.is_live() {
@@ -152,7 +152,7 @@ fn follow(round: &WebhookRound, customers: usize, arrivals: &Arrivals) -> RoundO
             };
             outcome.arrived += 1;
             // Of the same customers in every round.
-            if CustomerConduct::of(customer) == CustomerConduct::Sound {
+            if CustomerConduct::for_customer(customer) == CustomerConduct::Sound {
                 outcome.latencies.push(arrival.saturating_sub(event.at));
             }
         }
@@ -229,7 +229,7 @@ mod tests {
                 number,
                 begin,
                 end: begin + Duration::from_millis(1),
-                is_accepted: number < 2 || CustomerConduct::of(customer).is_live(),
+                is_accepted: number < 2 || CustomerConduct::for_customer(customer).is_live(),
             }
         };
         let attempts = (0..CUSTOMERS).flat_map(|customer| (0..6).map(move |number| (customer, number)));
@@ -257,11 +257,11 @@ mod tests {
 
     #[test]
     fn conduct_spares_nine_customers_of_ten() {
-        let sound =
-            (0..CUSTOMERS).filter(|customer| CustomerConduct::of(*customer) == CustomerConduct::Sound);
+        let sound = (0..CUSTOMERS)
+            .filter(|customer| CustomerConduct::for_customer(*customer) == CustomerConduct::Sound);
         assert_eq!(sound.count(), 36);
         assert_eq!(
-            [0, 10, 20, 30].map(|customer| CustomerConduct::of(customer).is_live()),
+            [0, 10, 20, 30].map(|customer| CustomerConduct::for_customer(customer).is_live()),
             [false, false, true, true]
         );
     }
