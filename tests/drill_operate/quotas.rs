@@ -43,7 +43,7 @@ struct QuotaRecord {
     problems: Vec<String>,
 }
 
-/// What was seen of one quota.
+/// The observations of one quota.
 #[derive(Clone, Debug)]
 struct UsedQuota {
     tenant: &'static str,

@@ -93,7 +93,7 @@ pub(crate) struct WebhookEvidence {
     pub(crate) kills: usize,
 }
 
-/// What became of the deliveries of a round.
+/// The outcomes of the deliveries of a round.
 struct RoundOutcome {
     missing: Vec<String>,
     /// Times from the event to the arrival at sound customers, sorted.

@@ -10,7 +10,7 @@ use slog::{Logger, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, Outage, Store, StoreError, TraceMode, TraceStatus};
+use svc_store::{NewTrace, Outage, Store, StoreError};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ use crate::recorder::{BatchQueues, RecordingSource, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
 use crate::shared::TracesShared;
-use crate::submission::{AcceptedJob, SubmitError};
+use crate::submission::{self, AcceptedJob, SubmitError};
 use crate::waiting::WaitingTally;
 use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs};
 use crate::{input, token};
@@ -409,20 +409,12 @@ impl Traces {
     /// Reserves the room of a job and makes its row. The room comes first: a refusal must be cheap.
     pub(crate) fn prepare(&self, job: &Job, request_id: Option<&str>) -> Result<Submission, SubmitError> {
         let mut slot = self.shared.waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
-        let input = input::write(job, 0).map_err(|error| {
-            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
-        })?;
+        let input = submission::write_input(job)?;
         slot.add_bytes(input.len().max(input::held_bytes(job))).map_err(|shed| self.refuse(shed))?;
         let (token, owner) = (token::make(), self.shared.nodes.id());
         let row = NewTrace {
-            channel_id: job.channel_id.clone(),
-            input_json: Some(input),
-            access_token_hash: Some(token::hash(&token)),
-            request_id: request_id.map(str::to_owned),
-            run_key: job.run_key(),
-            distributed_trace_id: job.distributed_trace_id(),
             owner: Some(Arc::clone(&owner)),
-            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
+            ..submission::accepted_row(job, request_id, input, &token)
         };
         Ok(Submission { row, owner, slot, token })
     }

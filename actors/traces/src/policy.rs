@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn channel_records_by_its_block_else_by_the_server() {
+    fn channel_records_by_own_block_or_service_default() {
         let server = RecordPolicy { share: 0.5, drop: vec!["payload.pin".into()], ..RecordPolicy::default() };
         assert_eq!(RecordPolicy::for_block(&RecordPolicy::default(), None), None);
         assert_eq!(RecordPolicy::for_block(&server, None), Some(server.clone()));

@@ -380,7 +380,7 @@ fn webhooks(recorder: &mut Recorder) {
     recorder.send("DELETE", &format!("{ADMIN}/connectors/hooks"), "");
 }
 
-/// What a consumer may ask for under its own key.
+/// The requests of a consumer under its own key.
 fn own_webhooks(recorder: &mut Recorder, id: &str, key: &str) {
     let base = "/api/v1/data/webhooks";
     let own = [("x-api-key", key)];

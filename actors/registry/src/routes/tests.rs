@@ -117,7 +117,7 @@ fn lookup_work_is_independent_of_the_route_count() {
 }
 
 #[test]
-fn callback_of_a_sign_in_is_a_second_route() {
+fn sign_in_callback_is_second_route() {
     let segments = |path: &str| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let plain = route(1, "/login/{provider}", &["GET", "POST"], 0);
     let mut row = (*plain.row).clone();

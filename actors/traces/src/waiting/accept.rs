@@ -1,15 +1,15 @@
 //! Acceptance of work that may not run yet.
 
-use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, StoreError, TraceMode};
+use svc_model::{ErrorReason, ServiceError};
+use svc_store::{NewTrace, StoreError};
 
 use super::terms::JobTerms;
 use crate::handle::Traces;
 use crate::job::Job;
 use crate::queue::QueueRejection;
 use crate::shared::TracesShared;
-use crate::submission::{AcceptedJob, SubmitError};
-use crate::{input, token};
+use crate::submission::{self, AcceptedJob, SubmitError};
+use crate::token;
 
 impl Traces {
     /// Accepts a job that may not run yet. When this returns, its row is on disk, belongs to no node, and takes no place
@@ -30,9 +30,7 @@ impl Traces {
         if !waiting.slots.is_open() {
             return Err(self.refuse(QueueRejection::Closed));
         }
-        let input = input::write(&job, 0).map_err(|error| {
-            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
-        })?;
+        let input = submission::write_input(&job)?;
         let most = terms.max_waiting;
         let terms = terms.into_wait();
         let (reason, channel) = (terms.reason, job.channel_id.as_deref().unwrap_or_default());
@@ -42,14 +40,9 @@ impl Traces {
         }
         let (id, token) = (job.trace_id, token::make());
         let row = NewTrace {
-            channel_id: job.channel_id.clone(),
-            input_json: Some(input),
-            access_token_hash: Some(token::hash(&token)),
-            request_id: request_id.map(str::to_owned),
-            run_key: job.run_key(),
-            distributed_trace_id: job.distributed_trace_id(),
+            status: reason.status(),
             wait: Some(Box::new(terms)),
-            ..NewTrace::new(id, job.channel.clone(), TraceMode::Async, reason.status())
+            ..submission::accepted_row(&job, request_id, input, &token)
         };
         match traces.insert(row).await {
             Ok(()) => {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slog::warn;
 use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, Outage, StoreError, TraceMode, WaitReason};
+use svc_store::{NewTrace, Outage, StoreError, WaitReason};
 use tokio::time::timeout;
 
 use super::tally::WaitingTally;
@@ -15,8 +15,8 @@ use crate::handle::{HOLD_BACK, Submission, Traces};
 use crate::job::Job;
 use crate::queue::{JobQueue, QueueRejection, QueuedJob};
 use crate::shared::TracesShared;
-use crate::submission::{AcceptedJob, SubmitError};
-use crate::{input, token};
+use crate::submission::{self, AcceptedJob, SubmitError};
+use crate::token;
 
 /// A job that is accepted together with others.
 #[derive(Debug)]
@@ -136,9 +136,7 @@ impl Traces {
         if !waiting.slots.is_open() {
             return Err(self.refuse(QueueRejection::Closed));
         }
-        let input = input::write(&job, 0).map_err(|error| {
-            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
-        })?;
+        let input = submission::write_input(&job)?;
         let most = terms.max_waiting;
         let terms = terms.into_wait();
         let (reason, channel) = (terms.reason, job.channel_id.as_deref().unwrap_or_default());
@@ -149,13 +147,9 @@ impl Traces {
         batch.rooms.push(ReservedRoom { tally: Arc::clone(tally), channel: channel.to_owned(), reason });
         let token = token::make();
         let row = NewTrace {
-            channel_id: job.channel_id.clone(),
-            input_json: Some(input),
-            access_token_hash: Some(token::hash(&token)),
-            run_key: job.run_key(),
-            distributed_trace_id: job.distributed_trace_id(),
+            status: reason.status(),
             wait: Some(Box::new(terms)),
-            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, reason.status())
+            ..submission::accepted_row(&job, None, input, &token)
         };
         batch.accepted.push(AcceptedJob { trace_id: job.trace_id, trace_token: token });
         Ok(row)

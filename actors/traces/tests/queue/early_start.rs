@@ -118,7 +118,7 @@ fn dropped_submission_leaves_its_job_to_the_worker() {
 }
 
 #[test]
-fn early_start_is_off_where_the_service_says_so() {
+fn early_start_can_be_turned_off() {
     run(async |world| {
         let process = world.start(|settings| settings.queue.early_start = false).await;
         let first = process.submit(json!({})).await.unwrap();
@@ -145,7 +145,7 @@ async fn ended_with_row(world: &TracesFixture, process: &Process) -> Uuid {
 }
 
 #[test]
-fn job_put_back_by_its_channel_runs_once_later() {
+fn job_without_permit_runs_once_later() {
     run(async |world| {
         let process = begin(&world).await;
         let accepted = process.traces.submit_early(job(json!({"do": "be busy"})), None).await.unwrap();

@@ -151,7 +151,7 @@ async fn claim_due(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimRound {
     Claimed,
-    /// What is due has no place now.
+    /// Deliveries are due and no place is free.
     NoPlace,
     NothingDue,
 }

@@ -108,7 +108,7 @@ fn slow_endpoint_delays_no_other() {
 }
 
 #[test]
-fn endpoint_is_verified_by_the_echo_of_its_challenge() {
+fn echoed_challenge_verifies_endpoint() {
     run(async |world| {
         let node = TestNode::start(&world, None).await;
         let id = node.endpoint("a").await;

@@ -146,7 +146,7 @@ fn aborted_run_passes_with_its_expected_codes() {
 }
 
 #[test]
-fn cases_see_elements_in_the_order_of_the_list() {
+fn cases_see_elements_in_list_order() {
     let project = Project::new();
     let load = json!({"id": "load", "name": "Load", "for_each": {"over": {"var": "payload"}, "max_concurrency": 2,
         "into": "data.loaded", "continue_on_error": true}, "function": {"name": "db_read", "input": {
