@@ -254,7 +254,8 @@ async fn read_upgrade(conn: &mut Conn) -> Result<i64, StoreError> {
             diesel::sql_query(select("CAST(strftime('%s', run_on) AS BIGINT)")).get_result(c).await?
         }
         Conn::Postgres(c) => {
-            let seconds = "CAST(extract(epoch FROM run_on::timestamptz) AS bigint)";
+            // A cast alone rounds: what was stored within the next half second would be from before.
+            let seconds = "CAST(floor(extract(epoch FROM run_on::timestamptz)) AS bigint)";
             diesel::sql_query(select(seconds)).get_result(&mut **c).await?
         }
     };

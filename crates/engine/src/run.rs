@@ -420,12 +420,14 @@ impl<'e> Run<'e> {
         let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
         let has_failed = matches!(outcome, Err(_) | Ok(TaskOutcome::Status(500..)));
         let end = self.settle(step, id, outcome, first_error, scope);
-        let result = match ran {
-            false => StepResult::Skipped,
-            true if has_failed => StepResult::Failed,
-            true => StepResult::Executed,
-        };
-        self.trace_step(step, id, result, started_at, duration, scope);
+        if self.work.tracer.is_some() {
+            let result = match ran {
+                false => StepResult::Skipped,
+                true if has_failed => StepResult::Failed,
+                true => StepResult::Executed,
+            };
+            self.trace_step(step, id, result, started_at, duration, scope);
+        }
         end.or_else(|| (ran && step.terminal).then_some(End::Stopped))
     }
 
