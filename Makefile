@@ -164,7 +164,7 @@ features: ## check the service without its features, with those that its own cod
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|guards|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|guards|shadows|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
 	@bench/run $(PART)
 
 budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails

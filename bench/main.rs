@@ -20,6 +20,7 @@ mod paced;
 mod population;
 mod process;
 mod project;
+mod shadows;
 mod soak;
 mod statements;
 mod submissions;
@@ -52,12 +53,13 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; soaks take minutes and run only if named.
-const PARTS: [(&str, Part); 15] = [
+const PARTS: [(&str, Part); 16] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),
     ("guards", guards::measure),
+    ("shadows", shadows::measure),
     ("population", population::measure),
     ("admin", admin::measure),
     ("tls", tls::measure),

@@ -38,6 +38,9 @@ section! {
         pub max_memory_cache_entries: usize = 100_000,
         /// Header that keeps a caller on one version during a rollout. Empty: by client address.
         pub rollout_sticky_header: String = String::new(),
+        /// Shadow runs of a node at once, those that wait included, up to 1000; 0 for none. A run that finds no place has
+        /// no shadow, and is counted.
+        pub shadow_max_concurrency: usize = 8,
         /// Refuses the start if an enabled connector cannot be loaded.
         pub fail_on_connector_load_error: bool = false,
         /// Calls to a failing backend are held back.
@@ -247,6 +250,7 @@ impl EngineSection {
             .require_positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
         diagnostics.require_within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
         diagnostics.require_positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
+        diagnostics.require_within("engine.shadow_max_concurrency", self.shadow_max_concurrency, 0..=1000);
         diagnostics.require_positive(
             "engine.circuit_breaker.failure_threshold",
             self.circuit_breaker.failure_threshold,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use slog::{info, warn};
 use svc_model::gate::{
-    CanaryDecision, CanaryFigures, CanaryLook, CanaryState, CanaryVerdict, decide, is_look_due,
+    CanaryDecision, CanaryFigures, CanaryLook, CanaryPlan, CanaryState, CanaryVerdict, decide, is_look_due,
 };
 use svc_model::{AuditAction, AuditResource};
 use svc_registry::ReloadScope;
@@ -160,10 +160,7 @@ fn to_change(rollout: &CanaryRollout, decision: CanaryDecision) -> CanaryLookRes
             change("promote", CanaryState::Promoted, Some(100), reason, figures)
         }
         CanaryDecision::Pause(figures) => {
-            let reason = format!(
-                "{} runs of the newer version came within the step, of the {} that its gate needs",
-                figures.canary_runs, plan.gate.min_runs
-            );
+            let reason = describe_lack(plan, &figures);
             change("pause", CanaryState::Paused, None, reason, figures)
         }
         CanaryDecision::RollBack { verdict, figures } => {
@@ -171,6 +168,17 @@ fn to_change(rollout: &CanaryRollout, decision: CanaryDecision) -> CanaryLookRes
             change("roll_back", CanaryState::RolledBack, Some(0), reason, figures)
         }
     })
+}
+
+/// Returns the reason of a pause: what the gate needs and did not get.
+fn describe_lack(plan: &CanaryPlan, figures: &CanaryFigures) -> String {
+    if figures.canary_runs >= plan.gate.min_runs && plan.gate.compare.is_some() {
+        return format!("{} runs of the step were compared, too few for its gate", figures.compared_runs);
+    }
+    format!(
+        "{} runs of the newer version came within the step, of the {} that its gate needs",
+        figures.canary_runs, plan.gate.min_runs
+    )
 }
 
 fn describe(verdict: CanaryVerdict, figures: &CanaryFigures, rollout: &CanaryRollout) -> String {
@@ -181,6 +189,12 @@ fn describe(verdict: CanaryVerdict, figures: &CanaryFigures, rollout: &CanaryRol
             figures.p99_ratio.unwrap_or_default(),
             rollout.stable_version,
             gate.max_p99_ratio
+        ),
+        CanaryVerdict::Different => format!(
+            "{:.4} of the compared runs differ from those of version {}, of {} permitted",
+            figures.difference_ratio.unwrap_or_default(),
+            rollout.stable_version,
+            gate.compare.map_or(0.0, |compare| compare.max_difference_ratio)
         ),
         _ => format!(
             "its share of failed runs is {:.4} above that of version {}, of {} permitted",

@@ -7,6 +7,7 @@
 mod decider;
 mod metrics;
 mod reporter;
+mod shadows;
 mod shared;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::housekeeping::{JobError, JobPass, JobSpec};
 use decider::CanaryDecider;
 pub(crate) use metrics::CanaryMetrics;
 use reporter::CanaryReporter;
+pub(crate) use shadows::{compare_with_shadow, shadow_kinds};
 pub(crate) use shared::CanaryServices;
 
 /// Name of the job, and of its lease.

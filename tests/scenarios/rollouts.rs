@@ -1,11 +1,16 @@
-//! Canaries that move by themselves: judged by the runs that the server counted, steered by operators.
+//! Canaries that move by themselves: judged by the runs that the server counted, steered by operators; and versions that
+//! run as shadows.
+
+use std::sync::mpsc;
 
 use diesel::connection::SimpleConnection;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::ServerProcess;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{echo, error, eventually, open_database, start};
+use crate::support::{echo, error, eventually, launch, open_database, serve_with, start};
 
 const WORKFLOW: &str = "/api/v1/admin/workflows/w";
 /// The step has lasted beyond its interval, and not beyond the time that it may wait for runs.
@@ -113,8 +118,8 @@ fn gate_refuses_shares_and_takes_orders() {
     );
     error(&order(&mut client, &json!({"state": "promoted"})), 409, "CONFLICT");
     for (body, path) in [
-        (json!({"shadow": true}), "body.shadow"),
-        (json!({"steps": [10], "gate": {"compare": 0.1}}), "body.gate.compare"),
+        (json!({"shadow": true, "steps": [10]}), "body.steps"),
+        (json!({"steps": [10], "gate": {"compare": 2}}), "body.gate.compare"),
         (json!({"steps": [10], "gate": {"max_difference_ratio": 0.1}}), "body.gate.max_difference_ratio"),
         (json!({"steps": [10], "interval_secs": 5}), "body.interval_secs"),
         (json!({"state": "rolled_back"}), "body.state"),
@@ -124,4 +129,137 @@ fn gate_refuses_shares_and_takes_orders() {
         let refused = error(&order(&mut client, &body), 400, "VALIDATION_ERROR");
         assert_eq!(refused["details"][0]["path"], path, "{refused}");
     }
+}
+
+fn add_shop(client: &mut HttpClient, shop: &Upstream) {
+    let connector = json!({"id": "shop", "name": "shop", "connector_type": "http",
+        "config": {"url": shop.url(""), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+}
+
+fn call(id: &str, method: &str, path: &str) -> Value {
+    json!({"id": id, "name": id, "function": {"name": "http_call", "input": {
+        "connector": "shop", "method": method, "path": path, "output": format!("data.{id}")}}})
+}
+
+fn set_total(total: i64) -> Value {
+    let mapping = json!({"path": "data.total", "logic": total});
+    json!({"id": "total", "name": "", "function": {"name": "map", "input": {"mappings": [mapping]}}})
+}
+
+fn activate_shadow(client: &mut HttpClient, tasks: Value) {
+    draft(client, Some(tasks));
+    let body = json!({"status": "active", "shadow": true});
+    let answer = client.json("PATCH", &format!("{WORKFLOW}/status"), &body).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn shadows_of_node(client: &mut HttpClient) -> Value {
+    rollout(client)["canary"]["shadows"]["node"].clone()
+}
+
+/// Sends messages until so many have had a shadow. Returns the number of messages.
+fn send_until_shadowed(client: &mut HttpClient, runs: u64) -> usize {
+    let mut sent = 0;
+    eventually(|| {
+        if shadows_of_node(client)["runs"].as_u64().unwrap_or_default() >= runs {
+            return true;
+        }
+        let answer = client.json("POST", "/api/v1/data/w", &json!({"n": sent})).unwrap();
+        assert_eq!((answer.status, &answer.json()["data"]["total"]), (200, &json!(1)));
+        sent += 1;
+        false
+    });
+    sent
+}
+
+/// Returns the number of shadow runs that differ, as the metrics show it.
+fn count_different(client: &mut HttpClient) -> usize {
+    let metrics = client.get("/metrics").unwrap().text();
+    let series = "svc_shadow_runs_total{result=\"different\"} ";
+    metrics.lines().find_map(|line| line.strip_prefix(series)).unwrap().parse().unwrap()
+}
+
+#[test]
+fn shadow_doubles_no_write_and_differences_are_named() {
+    let shop = Upstream::start(|_| UpstreamReply::new(200, json!({"ok": true}).to_string())).unwrap();
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().expect("the server starts");
+    let mut client = server.client();
+    add_shop(&mut client, &shop);
+    serve_with(&mut client, "w", json!({}), json!([call("buy", "POST", "/buy"), set_total(1)]));
+    activate_shadow(&mut client, json!([call("buy", "POST", "/buy"), set_total(2)]));
+    let shown = rollout(&mut client);
+    let shares = json!([{"version": 2, "rollout_percentage": 0}, {"version": 1, "rollout_percentage": 100}]);
+    assert_eq!((&shown["versions"], &shown["canary"]["shadow"]), (&shares, &json!(true)), "{shown}");
+    let sent = send_until_shadowed(&mut client, 3);
+    let node = shadows_of_node(&mut client);
+    assert_eq!((&node["kinds"]["same"], &node["unanswered"]), (&json!(0), &json!(0)), "{node}");
+    assert_eq!(node["kinds"]["different-answer"], node["runs"], "{node}");
+    let difference = &node["samples"][0]["differences"][0];
+    assert_eq!(difference["subject"], "data.total", "{difference}");
+    assert_eq!(shop.requests().len(), sent, "each message bought once");
+    eventually(|| {
+        rollout(&mut client)["canary"]["shadows"]["different"].as_u64().is_some_and(|runs| runs >= 3)
+    });
+    assert_eq!(order(&mut client, &json!({"state": "paused"})).status, 200);
+    for _ in 0..5 {
+        assert_eq!(client.json("POST", "/api/v1/data/w", &json!({})).unwrap().status, 200);
+    }
+    let compared = count_different(&mut client);
+    assert!((3..=sent).contains(&compared), "{compared} of {sent}: a paused rollout has no shadows");
+}
+
+#[test]
+fn write_of_shadow_alone_is_not_made() {
+    let shop = Upstream::start(|_| UpstreamReply::new(200, json!({"ok": true}).to_string())).unwrap();
+    let server = start();
+    let mut client = server.client();
+    add_shop(&mut client, &shop);
+    serve_with(&mut client, "w", json!({}), json!([set_total(1)]));
+    activate_shadow(&mut client, json!([call("buy", "POST", "/buy"), set_total(1)]));
+    send_until_shadowed(&mut client, 2);
+    let node = shadows_of_node(&mut client);
+    assert_eq!((&node["kinds"]["new-call"], &node["unanswered"]), (&node["runs"], &node["runs"]), "{node}");
+    assert!(shop.requests().is_empty(), "nothing was bought");
+}
+
+#[test]
+fn callers_never_wait_for_slow_shadow() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let shop = Upstream::start(move |_| {
+        // An end of the test lets it go on too.
+        let _ended = released.lock().recv();
+        UpstreamReply::new(200, json!({"ok": true}).to_string())
+    })
+    .unwrap();
+    let server = launch().env("SVC_ENGINE__SHADOW_MAX_CONCURRENCY", "1").start().expect("the server starts");
+    let mut client = server.client();
+    add_shop(&mut client, &shop);
+    serve_with(&mut client, "w", json!({}), json!([set_total(1)]));
+    activate_shadow(&mut client, json!([call("stock", "GET", "/stock"), set_total(1)]));
+    eventually(|| {
+        let answer = client.json("POST", "/api/v1/data/w", &json!({})).unwrap();
+        assert_eq!((answer.status, &answer.json()["data"]["total"]), (200, &json!(1)), "answered meanwhile");
+        shadows_of_node(&mut client)["dropped"]["busy"].as_u64().is_some_and(|runs| runs > 0)
+    });
+    assert_eq!(shadows_of_node(&mut client)["runs"], 0, "its read has no answer yet");
+    drop(release);
+    eventually(|| shadows_of_node(&mut client)["runs"].as_u64().is_some_and(|runs| runs > 0));
+    assert_eq!(shadows_of_node(&mut client)["kinds"]["new-call"], shadows_of_node(&mut client)["runs"]);
+}
+
+#[test]
+fn differing_canary_is_rolled_back_by_comparison() {
+    let server = start();
+    let mut client = server.client();
+    serve_with(&mut client, "w", json!({}), json!([set_total(1)]));
+    draft(&mut client, Some(json!([set_total(2)])));
+    let plan = json!({"status": "active", "steps": [50], "interval_secs": 10,
+        "gate": {"min_runs": 30, "max_p99_ratio": 1000, "compare": 1, "max_difference_ratio": 0.1}});
+    let answer = client.json("PATCH", &format!("{WORKFLOW}/status"), &plan).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let shown = send_until(&server, &mut client, "rolled_back");
+    assert!(shown["canary"]["reason"].as_str().unwrap().contains("differ from"), "{shown}");
+    assert!(shown["canary"]["figures"]["difference_ratio"].as_f64().unwrap() > 0.1, "{shown}");
 }

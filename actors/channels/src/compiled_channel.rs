@@ -27,6 +27,7 @@ use crate::metrics::ChannelMeters;
 use crate::run::{ChannelRecorder, WorkQueue};
 use crate::series::{FlowMeters, VersionTotals};
 use crate::services::ChannelServices;
+use crate::shadows::{ChannelShadow, WorkflowShadow};
 
 /// Names of dropped members in a line of the log, and letters of each: a caller chose them.
 const SHOWN_MEMBERS: usize = 5;
@@ -73,6 +74,8 @@ pub struct CompiledChannel {
     pub(crate) tracing: Option<TracePolicy>,
     /// The recorder of runs for backtests; `None` if none are recorded.
     pub(crate) recorder: Option<Box<ChannelRecorder>>,
+    /// The shadow of its workflow; `None` for most.
+    pub(crate) shadow: Option<Arc<ChannelShadow>>,
     /// Set if a run may show the metadata of its message: to its workflow, to a guard, or in the trace of a synchronous
     /// run. The trace of a record always does.
     pub(crate) reads_metadata: bool,
@@ -180,12 +183,24 @@ impl CompiledChannel {
             response: config.response,
             tracing,
             recorder,
+            shadow: None,
             reads_metadata,
             meters: services.metrics.channel_meters(&row.content.name),
             services: Arc::clone(services),
             version: row.version,
             content_hash,
         })
+    }
+
+    /// Gives it the shadow of its workflow.
+    #[must_use]
+    pub fn with_shadow(self, shadow: Option<WorkflowShadow>) -> Self {
+        let metrics = &self.services.metrics;
+        let shadow = shadow.map(|workflow| {
+            let tally = metrics.shadows().join(&workflow.terms.rollout_id);
+            Arc::new(ChannelShadow { workflow, tally })
+        });
+        Self { shadow, ..self }
     }
 
     /// Returns the origins of pages that may read its answers, if it lists its own.

@@ -37,6 +37,7 @@ mod series;
 mod serve;
 mod services;
 mod settings;
+mod shadows;
 mod shape_limits;
 mod shared_cache;
 
@@ -69,6 +70,7 @@ pub use run::{
 pub use series::{TaskTotals, VersionTotals};
 pub use services::ChannelServices;
 pub use settings::Settings;
+pub use shadows::{CompareRuns, DifferingRun, ShadowCounts, ShadowFinding, ShadowTerms, WorkflowShadow};
 pub use shape_limits::ShapeLimits;
 pub use shared_cache::{
     CacheError, CacheFuture, CacheUnavailable, ClusterStore, ConnectorAccess, SharedCache,

@@ -8,6 +8,7 @@ use svc_model::config::InstanceProviders;
 use svc_model::config::value_reference::{ValueScope, find_value_references, replace_value_references};
 use svc_model::{Channel, ClientNetworks};
 
+use crate::shadows::CompareRuns;
 use crate::shape_limits::ShapeLimits;
 
 /// Server settings that channels follow.
@@ -33,6 +34,10 @@ pub struct Settings {
     pub max_delay: Duration,
     /// The identity providers of the instance, for channels that take them.
     pub sign_in_providers: InstanceProviders,
+    /// Shadows that wait or run at once; 0 for none.
+    pub shadow_max_concurrency: usize,
+    /// The comparison of a run with its shadow; without one their ends are compared.
+    pub shadow_compare: Option<CompareRuns>,
 }
 
 impl Settings {

@@ -27,6 +27,19 @@ pub(crate) fn compile(
     })
 }
 
+/// Compiles one version of a workflow as the shadow of another one. A panic of the compiler is a compile error.
+pub(crate) fn compile_shadow(
+    engine: &Engine,
+    row: &Workflow,
+    secrets: &LoadedSecrets,
+) -> Result<CompiledWorkflow, String> {
+    let compiled = catch_unwind(AssertUnwindSafe(|| engine.compile_shadow(row, secrets.compile_secrets())));
+    match compiled {
+        Ok(compiled) => compiled.map_err(|error| error.to_string()),
+        Err(_) => Err("compiling it failed unexpectedly".to_owned()),
+    }
+}
+
 /// Builds a channel over the workflow it names. Without `secrets` it keeps the credentials of `previous`.
 ///
 /// # Errors
@@ -40,8 +53,10 @@ pub(crate) fn definition(
 ) -> Result<CompiledChannel, String> {
     let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
     let flow = flow(id, workflow)?;
+    let shadow = workflow.and_then(|workflow| workflow.shadow.as_ref()).map(|shadow| shadow.compiled.clone());
     let references = secrets.map(|secrets| &secrets.readings as &dyn Resolver);
     catch_unwind(AssertUnwindSafe(|| CompiledChannel::build(row, flow, services, references, previous)))
+        .map(|built| built.map(|channel| channel.with_shadow(shadow)))
         .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_supervision::Address;
 use serde_json::Value;
-use svc_channels::{ChannelActor, CompiledChannel};
+use svc_channels::{ChannelActor, CompiledChannel, WorkflowShadow};
 use svc_engine::CompiledWorkflow;
 use svc_model::{Channel, ChannelPause, ChannelType, Protocol, ServiceError, Timestamp};
 
@@ -194,6 +194,26 @@ impl LoadedChannel {
 pub(crate) struct LoadedWorkflow {
     /// Its active versions, newest first.
     pub(crate) versions: Vec<LoadedVersion>,
+    /// The version that runs as the shadow of another one, if its rollout asks for it.
+    pub(crate) shadow: Option<LoadedShadow>,
+}
+
+/// The shadow of a workflow.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedShadow {
+    /// The shadow, compiled.
+    pub(crate) compiled: WorkflowShadow,
+    /// Hash of the content.
+    pub(crate) hash: String,
+    /// The secrets it was compiled with.
+    pub(crate) used_secrets: UsedSecrets,
+}
+
+impl LoadedShadow {
+    fn runs_same_as(&self, other: &Self) -> bool {
+        let parts = |shadow: &Self| (shadow.hash.clone(), shadow.used_secrets.clone());
+        self.compiled.terms == other.compiled.terms && parts(self) == parts(other)
+    }
 }
 
 /// One active version of a workflow.
@@ -233,6 +253,10 @@ impl LoadedWorkflow {
         self.is_compiled()
             && other.is_compiled()
             && self.versions.iter().map(parts).eq(other.versions.iter().map(parts))
+            && match (&self.shadow, &other.shadow) {
+                (Some(one), Some(other)) => one.runs_same_as(other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
     }
 }
 

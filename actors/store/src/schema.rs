@@ -401,6 +401,17 @@ table! {
 }
 
 table! {
+    /// The messages that both versions of a rollout ran, as nodes have counted them.
+    shadow_outcomes (rollout_id, step, reporter) {
+        rollout_id -> Text,
+        step -> BigInt,
+        reporter -> Text,
+        runs -> BigInt,
+        different -> BigInt,
+    }
+}
+
+table! {
     /// The recorded runs.
     run_recordings (id) {
         id -> Text,

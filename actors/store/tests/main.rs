@@ -55,6 +55,7 @@ on_both! {
     rollouts::operator_steers_open_canary_alone,
     rollouts::canary_needs_older_active_version,
     rollouts::reports_add_up_by_step_and_version,
+    rollouts::shadow_keeps_newer_version_active_without_traffic,
     connectors::a_connector_is_stored_changed_and_removed,
     connectors::name_is_unique_and_kept_while_used,
     connectors::an_import_goes_by_the_name,

@@ -61,7 +61,10 @@ pub use entities::import::{
 };
 pub use entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 pub use entities::packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
-pub use entities::rollouts::{ActiveShare, CanaryStatus, GateTerms, WorkflowRollout};
+pub use entities::rollouts::{
+    ActiveShare, CanaryStatus, GateTerms, NodeShadows, ShadowDifference, ShadowSample, ShadowStatus,
+    WorkflowRollout,
+};
 pub use entities::validation::{ValidationIssue, ValidationResult};
 pub use entities::workflows::{
     ConnectorDependency, TaskStats, TrialStep, TrialTrace, WorkflowDependencies, WorkflowResource,

@@ -78,6 +78,21 @@ impl Engine {
         compile::compile(self, material, CallMode::Stubbed, id, workflow.version, content)
     }
 
+    /// Compiles as [`compile`](Self::compile) does, for runs that follow another one with
+    /// [`RecordingMode::Shadow`](crate::RecordingMode::Shadow): calls that only read may be made, all others get the
+    /// answers of that run.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_shadow(
+        &self,
+        workflow: &Workflow,
+        material: CompileSecrets<'_>,
+    ) -> Result<CompiledWorkflow, CompileError> {
+        let (id, content) = (&workflow.workflow_id, &workflow.content);
+        compile::compile(self, material, CallMode::Shadow, id, workflow.version, content)
+    }
+
     /// Returns an engine of the same functions and limits whose expressions read these secrets.
     #[must_use]
     pub fn with_secrets(&self, secrets: DeclaredSecrets) -> Self {

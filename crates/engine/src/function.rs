@@ -234,6 +234,11 @@ impl TaskCx<'_> {
         self.trace_context
     }
 
+    /// Returns `true` if the run is a shadow: its calls count for no breaker.
+    pub fn is_shadow(&self) -> bool {
+        self.work.recorder.as_ref().is_some_and(|recorder| recorder.is_shadow())
+    }
+
     /// Returns the cancellation of the run, for the runs that the task calls.
     pub fn cancellation(&self) -> Option<&Arc<dyn Cancellation>> {
         self.cancellation

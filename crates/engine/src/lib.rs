@@ -100,8 +100,9 @@ pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;
 pub use recording::{
-    AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, RecordedCallError, RecordingMode,
-    RecordingOptions, RecordingResult, ReplayReport, RunRecording, RunRecordingEnd, Unrecorded,
+    AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, FollowedRun, RecordedCallError,
+    RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunRecording, RunRecordingEnd,
+    Unrecorded,
 };
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};

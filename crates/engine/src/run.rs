@@ -223,7 +223,7 @@ impl<'e> Run<'e> {
     /// Begins the recording of the run, or has it run over a recording, at the instant of the recorded one. A run whose
     /// payload holds secrets is not recorded: it may turn them into anything.
     fn begin_recording(&mut self, mode: RecordingMode, reads: Option<&MetadataReads>) {
-        if let RecordingMode::Replay(recording) = &mode
+        if let Some(recording) = mode.followed()
             && let Ok(started) = DateTime::parse_from_rfc3339(&recording.started_at)
         {
             self.now = started.with_timezone(&Utc);

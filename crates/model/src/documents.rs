@@ -112,13 +112,14 @@ pub static WORKFLOW: [KeyReference; 9] = [
 ];
 
 /// The keys of a task.
-pub static TASK: [KeyReference; 11] = [
+pub static TASK: [KeyReference; 12] = [
     ID,
     key("name", TEXT, r#""Load the order""#, "for people").required(),
     key("description", TEXT, r#""Reads the order""#, "for people"),
     CONDITION,
     EACH,
     key("retry", "block", r#"{"attempts": 3}"#, "repeats it where it failed by what time may heal"),
+    key("retry_safety", TEXT, r#""read""#, "the effect of its call, in place of that of its function"),
     key("timeout_ms", NUMBER, "5000", "milliseconds that an attempt may take, at most a day"),
     key("function", "block", "{}", "the function and its input").required(),
     key("continue_on_error", SWITCH, "true", "its failure does not end the workflow").default("false"),

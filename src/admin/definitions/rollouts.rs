@@ -3,8 +3,12 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_api::{ActiveShare, CanaryStatus, GateTerms, WorkflowResource, WorkflowRollout};
-use svc_model::gate::{CANARY_KEYS, CanaryPlan, CanaryState};
+use svc_api::{
+    ActiveShare, CanaryStatus, GateTerms, NodeShadows, ShadowDifference, ShadowSample, ShadowStatus,
+    WorkflowResource, WorkflowRollout,
+};
+use svc_channels::{DifferingRun, ShadowCounts, ShadowFinding};
+use svc_model::gate::{CANARY_KEYS, CanaryPlan, CanaryState, CompareCounts};
 use svc_model::{AuditAction, EntityKind, FieldError, ServiceError, Workflow};
 use svc_store::{CanaryRollout, RolloutOrder};
 
@@ -15,15 +19,23 @@ use super::status::{ReloadTiming, parse_percentage, parse_reload_timing, serving
 use crate::admin::mutation_request::{MutationRequest, dry_run_response};
 use crate::admin::request_body::require_known_keys;
 use crate::admin::response::data_response;
-use crate::http::{Error, JsonBody};
+use crate::http::{AdminAccess, AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
 /// `GET /workflows/{id}/rollout`.
-pub(crate) async fn show_rollout(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
+pub(crate) async fn show_rollout(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    id: Path<String>,
+) -> Result<HttpResponse, Error> {
     let workflows = state.store.workflows();
     let latest = workflows.latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
     let active = workflows.active_of(std::slice::from_ref(&latest.workflow_id)).await?;
     let canary = state.store.canary_rollouts().get(&latest.workflow_id).await?;
+    let shadows = match &canary {
+        Some(rollout) => find_shadows(&state, rollout, caller.principal.access()).await?,
+        None => None,
+    };
     let share = |workflow: Workflow| ActiveShare {
         version: workflow.version,
         rollout_percentage: workflow.rollout_percentage,
@@ -31,16 +43,66 @@ pub(crate) async fn show_rollout(state: Data<AppState>, id: Path<String>) -> Res
     Ok(data_response(WorkflowRollout {
         workflow_id: latest.workflow_id,
         versions: active.into_iter().map(share).collect(),
-        canary: canary.map(to_status),
+        canary: canary.map(|rollout| to_status(rollout, shadows)),
     }))
 }
 
-fn to_status(rollout: CanaryRollout) -> CanaryStatus {
-    let CanaryPlan { steps, interval_secs, gate, on_rollback } = rollout.plan;
+/// Returns the shadow runs of a rollout; `None` for one without any. Only a full key sees what runs answered.
+async fn find_shadows(
+    state: &AppState,
+    rollout: &CanaryRollout,
+    access: AdminAccess,
+) -> Result<Option<ShadowStatus>, Error> {
+    if !rollout.plan.shadow && rollout.plan.gate.compare.is_none() {
+        return Ok(None);
+    }
+    let mut compared = CompareCounts::default();
+    let steps = state.store.canary_rollouts().outcomes(rollout).await?;
+    steps.iter().for_each(|step| compared.add(step.compared));
+    let counts = state.metrics.channels().shadow_counts(&rollout.id);
+    let node = counts.map(|counts| to_node_shadows(counts, access));
+    Ok(Some(ShadowStatus { runs: compared.runs, different: compared.different, node }))
+}
+
+fn to_node_shadows(counts: ShadowCounts, access: AdminAccess) -> NodeShadows {
+    let named = |counts: Vec<(&'static str, u64)>| {
+        counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    };
+    let samples = match access {
+        AdminAccess::Full => counts.samples.into_iter().map(to_sample).collect(),
+        AdminAccess::ReadOnly => Vec::new(),
+    };
+    NodeShadows {
+        runs: counts.runs,
+        kinds: named(counts.kinds),
+        dropped: named(counts.dropped),
+        unanswered: counts.unanswered,
+        samples,
+    }
+}
+
+fn to_sample(run: DifferingRun) -> ShadowSample {
+    let to_difference = |finding: ShadowFinding| ShadowDifference {
+        kind: finding.kind.to_owned(),
+        subject: finding.subject,
+        lines: finding.lines,
+    };
+    ShadowSample {
+        message_id: run.message_id,
+        run_key: run.run_key,
+        ended_at: run.ended_at,
+        differences: run.findings.into_iter().map(to_difference).collect(),
+    }
+}
+
+fn to_status(rollout: CanaryRollout, shadows: Option<ShadowStatus>) -> CanaryStatus {
+    let CanaryPlan { shadow, steps, interval_secs, gate, on_rollback } = rollout.plan;
     CanaryStatus {
         id: rollout.id,
         canary_version: rollout.canary_version,
         stable_version: rollout.stable_version,
+        shadow,
+        shadows,
         state: rollout.state.name().to_owned(),
         reason: rollout.reason,
         step: u64::try_from(rollout.step).unwrap_or(u64::MAX),
@@ -51,8 +113,8 @@ fn to_status(rollout: CanaryRollout) -> CanaryStatus {
             max_wait_secs: Some(gate.max_wait_secs),
             max_error_ratio_delta: Some(gate.max_error_ratio_delta),
             max_p99_ratio: Some(gate.max_p99_ratio),
-            compare: None,
-            max_difference_ratio: None,
+            compare: gate.compare.map(|compare| compare.share),
+            max_difference_ratio: gate.compare.map(|compare| compare.max_difference_ratio),
             confidence: Some(gate.confidence),
         },
         on_rollback,

@@ -21,6 +21,7 @@ use crate::assembly::settings::vars;
 use crate::assembly::stored_answers::StoredAnswers;
 use crate::assembly::stored_quotas::StoredQuotas;
 use crate::config::Config;
+use crate::rollouts::{compare_with_shadow, shadow_kinds};
 
 /// The group of all channels.
 pub(crate) static CHANNELS: TreeRow = TreeRow::group("channels").ended_by(EndedBy::ChannelRetirement);
@@ -58,6 +59,7 @@ pub(crate) static PART: ServicePart = ServicePart {
             RunsOn::HttpWorkers,
             EndedBy::ProcessExit,
         ),
+        task("shadow of a run", "actors/channels", 1, RunsOn::HttpWorkers, EndedBy::ProcessExit),
     ],
 };
 
@@ -72,6 +74,7 @@ pub(crate) fn make_services(
     store: &Store,
 ) -> ChannelServices {
     let cluster = assembly.cluster_redis.clone();
+    assembly.metrics.channels.declare_shadow_kinds(shadow_kinds());
     ChannelServices {
         engine,
         settings: Arc::new(settings(&assembly.config)),
@@ -115,6 +118,8 @@ fn settings(config: &Config) -> Settings {
         },
         max_delay: Duration::from_secs(u64::from(config.trace_queue.max_delay_days) * 86_400),
         sign_in_providers: InstanceProviders::new(config.oauth2_login.providers.0.clone()),
+        shadow_max_concurrency: config.engine.shadow_max_concurrency,
+        shadow_compare: Some(compare_with_shadow),
     }
 }
 

@@ -78,6 +78,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("ingest.max_array_elements = 0", "ingest.max_array_elements"),
         ("engine.cpu_budget_ms = 0", "engine.cpu_budget_ms"),
         ("engine.cpu_budget_ms = 3600001", "engine.cpu_budget_ms"),
+        ("engine.shadow_max_concurrency = 1001", "engine.shadow_max_concurrency"),
         ("metrics.bind_addr = \"9090\"", "metrics.bind_addr"),
         ("packages.apply = [\" \"]", "packages.apply"),
         ("packages.apply = [\"a.json\", \"a.json\"]", "packages.apply"),

@@ -168,6 +168,11 @@ impl Metrics {
         Registry::with_prefix_and_labels(PREFIX, self.labels.iter().cloned())
     }
 
+    /// Returns the metrics of channels.
+    pub(crate) fn channels(&self) -> &ChannelMetrics {
+        &self.channels
+    }
+
     /// Registers the metrics of channels, whose durations have exemplars.
     pub(crate) fn register_channels(&mut self, channels: &ChannelMetrics) {
         channels.register(&mut self.registry);

@@ -6,7 +6,7 @@ mod exemplars;
 mod guards;
 mod totals;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -14,11 +14,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
-use svc_model::gate::OutcomeCounts;
+use svc_model::gate::{CompareCounts, OutcomeCounts};
 use svc_model::{ErrorReason, WorkflowVersion};
 
 use crate::ended_runs::EndedRuns;
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, VersionCountsPool, WorkflowLabels};
+use crate::shadows::{ShadowBook, ShadowCounts};
 
 use durations::DurationHistogram;
 pub use exemplars::{DurationExemplar, TraceIds};
@@ -90,6 +91,7 @@ pub struct ChannelMetrics {
     runs: SeriesPool<RunLabels, Counter>,
     versions: VersionCountsPool,
     guards: GuardMetrics,
+    shadows: ShadowBook,
 }
 
 impl Default for ChannelMetrics {
@@ -110,6 +112,7 @@ impl Default for ChannelMetrics {
             runs: SeriesPool::default(),
             versions: VersionCountsPool::default(),
             guards: GuardMetrics::default(),
+            shadows: ShadowBook::default(),
         }
     }
 }
@@ -131,6 +134,27 @@ impl ChannelMetrics {
         registry.register("workflow_runs", "Runs by version of their workflow and how they ended", runs);
         registry.register("errors", "Failures by reason", self.errors.clone());
         self.guards.register(registry);
+        self.shadows.metrics.register(registry);
+    }
+
+    /// Makes the series of these kinds of differences between runs and their shadows.
+    pub fn declare_shadow_kinds(&self, kinds: impl Iterator<Item = &'static str>) {
+        self.shadows.metrics.declare_kinds(kinds);
+    }
+
+    /// Returns what was counted of the shadows of a rollout; `None` if no channel of this node has them.
+    pub fn shadow_counts(&self, rollout_id: &str) -> Option<ShadowCounts> {
+        self.shadows.counts(rollout_id)
+    }
+
+    /// Returns the numbers of runs that were compared with their shadows, by rollout.
+    pub fn compared_runs(&self) -> Vec<(Arc<str>, CompareCounts)> {
+        self.shadows.compared()
+    }
+
+    /// Returns the shadows.
+    pub(crate) fn shadows(&self) -> &ShadowBook {
+        &self.shadows
     }
 
     /// Counts one failure in `svc_errors_total`.

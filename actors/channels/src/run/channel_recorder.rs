@@ -59,7 +59,12 @@ impl ChannelRecorder {
 
     /// Returns the mode of the engine for a run that is recorded.
     pub(super) fn mode(&self) -> RecordingMode {
-        RecordingMode::Record(self.options.clone())
+        RecordingMode::Record(self.options())
+    }
+
+    /// Returns the options of a recording.
+    pub(super) fn options(&self) -> RecordingOptions {
+        self.options.clone()
     }
 }
 

@@ -122,6 +122,17 @@ impl CompiledChannel {
             None => (Arc::clone(&self.chain), Redaction::default(), None),
         };
         let recorded = self.recorder.as_deref().and_then(|recorder| recorder.begin(id, source, &metadata));
+        let followed = match &self.shadow {
+            Some(shadow) if pinned.is_none() => self.begin_followed(shadow, id, bucket),
+            _ => None,
+        };
+        let mode = match &followed {
+            None => recorded.as_ref().and_then(|_| Some(self.recorder.as_deref()?.mode())),
+            Some(followed) => {
+                let record = recorded.as_ref().and_then(|_| Some(self.recorder.as_deref()?.options()));
+                Some(followed.mode(record))
+            }
+        };
         // Every field by name: a default would be allocated only to be dropped.
         let options = RunOptions {
             bucket,
@@ -136,7 +147,7 @@ impl CompiledChannel {
             ignores_metadata: !recording.metadata,
             version: pinned.as_ref().map(|pinned| pinned.version),
             cancellation,
-            recording: recorded.as_ref().and_then(|_| Some(self.recorder.as_deref()?.mode())),
+            recording: mode,
         };
         let message = Message::with_id(id, payload, metadata);
         let (serves, engine) =
@@ -148,6 +159,9 @@ impl CompiledChannel {
         };
         let watched = self.services.metrics.ended_runs().begin();
         executed.map(move |mut outcome| {
+            if let Some(followed) = followed {
+                self.end_followed(*followed, &mut outcome);
+            }
             if let Some(recorded) = recorded {
                 self.keep_recording(*recorded, &mut outcome);
             }

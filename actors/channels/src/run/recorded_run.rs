@@ -21,7 +21,7 @@ impl CompiledChannel {
         let recording = match recorded {
             Some(RecordingResult::Recorded(recording)) => recording,
             Some(RecordingResult::Unrecorded(reason)) => return traces.count_unrecorded(reason.name()),
-            Some(RecordingResult::Replayed(_)) | None => {
+            Some(RecordingResult::Replayed(_) | RecordingResult::Followed(_)) | None => {
                 return traces.count_unrecorded(Unrecorded::Confidential.name());
             }
         };

@@ -103,6 +103,11 @@ impl Breakers {
         Self { settings, table: Mutex::default() }
     }
 
+    /// Returns the permit of a call that counts for no breaker.
+    pub(crate) fn permit_uncounted(&self) -> BreakerPermit<'_> {
+        BreakerPermit { breakers: self, admitted_by: None, probe: false }
+    }
+
     /// Admits a call; `None` if the breaker rejects it.
     pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<BreakerPermit<'_>> {
         let Some(settings) = self.settings else {

@@ -11,7 +11,7 @@ use svc_model::Timestamp;
 use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
-use crate::breaker::{BreakerPermit, CallVerdict};
+use crate::breaker::{BreakerPermit, Breakers, CallVerdict};
 use crate::call_log::RecordedCall;
 use crate::directory::ConnectorDirectory;
 use crate::driver::Driver;
@@ -37,6 +37,8 @@ pub(crate) struct Caller {
     attempts: Option<Arc<AtomicU32>>,
     /// The time at which the call is dropped.
     deadline: Option<Instant>,
+    /// True for a run that only follows another one: its calls are neither counted nor refused by a breaker.
+    is_shadow: bool,
 }
 
 impl Caller {
@@ -45,18 +47,37 @@ impl Caller {
     pub(crate) fn of_task(cx: &TaskCx<'_>) -> Self {
         let channel = cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into());
         let function = Arc::clone(cx.function());
-        Self { channel, function, target: None, attempts: None, deadline: cx.deadline() }
+        Self {
+            channel,
+            function,
+            target: None,
+            attempts: None,
+            deadline: cx.deadline(),
+            is_shadow: cx.is_shadow(),
+        }
     }
 
     /// Returns the guard of a channel.
     pub(crate) fn of_guard(channel: Arc<str>) -> Self {
-        Self { channel, function: GUARD.into(), target: None, attempts: None, deadline: None }
+        Self {
+            channel,
+            function: GUARD.into(),
+            target: None,
+            attempts: None,
+            deadline: None,
+            is_shadow: false,
+        }
     }
 
     /// Returns the service itself, for a call that no run makes.
     pub(crate) fn of_service(channel: &Arc<str>, function: &Arc<str>) -> Self {
         let (channel, function) = (Arc::clone(channel), Arc::clone(function));
-        Self { channel, function, target: None, attempts: None, deadline: None }
+        Self { channel, function, target: None, attempts: None, deadline: None, is_shadow: false }
+    }
+
+    /// Returns the permit of a call without asking a breaker, if its run only follows another one.
+    pub(crate) fn free_permit<'b>(&self, breakers: &'b Breakers) -> Option<BreakerPermit<'b>> {
+        self.is_shadow.then(|| breakers.permit_uncounted())
     }
 
     /// Names the part of the system that is called, for the record of the call.
@@ -140,7 +161,8 @@ pub(crate) async fn call_with_breaker<T>(
     let channel = &*caller.channel;
     let refusal =
         || format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
-    let permit = connectors.breakers().admit(channel, connector);
+    let breakers = connectors.breakers();
+    let permit = caller.free_permit(breakers).or_else(|| breakers.admit(channel, connector));
     call_admitted(connectors, caller, connector, permit, refusal, call).await
 }
 
@@ -165,7 +187,7 @@ pub(crate) async fn call_admitted<T>(
             .add(connector, RecordedCall { attempts: 0, ..caller.record(Duration::ZERO, code, None) });
         return Err(TaskError::new(ErrorCode::CircuitOpen, refusal()));
     };
-    let (started, permit) = (Instant::now(), Some(permit));
+    let (started, permit) = (Instant::now(), Some(permit).filter(|_| !caller.is_shadow));
     let mut admitted = AdmittedCall { connectors, caller, connector, started, permit };
     let outcome = call.await;
     let verdict = match &outcome {

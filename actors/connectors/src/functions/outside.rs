@@ -83,7 +83,7 @@ impl OutsideAddress {
     ) -> Result<T, TaskError> {
         let refusal =
             || format!("the circuit breaker of connector '{connector}' is open for the host '{}'", self.host);
-        let permit = self.hosts.admit(&self.host);
+        let permit = caller.free_permit(self.hosts.breakers()).or_else(|| self.hosts.admit(&self.host));
         call_admitted(connectors, caller, connector, permit, refusal, call).await
     }
 }

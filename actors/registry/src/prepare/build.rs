@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use svc_channels::AskedConnectors;
+use svc_channels::{AskedConnectors, ShadowTerms};
 use svc_engine::{CompileError, SecretUses};
 use svc_model::{Channel, Workflow};
 
@@ -33,6 +33,8 @@ pub(super) struct VersionCandidate {
     /// The loaded version of equal content, if it compiled.
     pub(super) known: Option<LoadedVersion>,
     pub(super) uses: SecretUses,
+    /// Set if the version runs as the shadow of another one.
+    pub(super) shadow: Option<ShadowTerms>,
 }
 
 impl Loader<'_> {
@@ -62,6 +64,7 @@ impl Loader<'_> {
                 hash,
                 known: unchanged,
                 uses,
+                shadow: None,
             });
         }
         for versions in by_id.values_mut() {
@@ -80,7 +83,9 @@ impl Loader<'_> {
         full: bool,
     ) -> LoadedSecrets {
         let mut references = BTreeSet::new();
-        for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
+        let is_compiled =
+            |candidate: &&VersionCandidate| full || candidate.known.is_none() || candidate.shadow.is_some();
+        for candidate in candidates.values().flatten().filter(is_compiled) {
             references.extend(candidate.uses.references.iter().cloned());
         }
         for row in stale_workflows {
@@ -150,7 +155,11 @@ impl Loader<'_> {
         compiled: &mut usize,
     ) -> Result<LoadedWorkflow, ReloadError> {
         let mut versions = Vec::with_capacity(candidates.len());
-        for VersionCandidate { row, hash, known, uses } in candidates {
+        let mut loaded_shadow = None;
+        for VersionCandidate { row, hash, known, uses, shadow } in candidates {
+            if let Some(terms) = shadow {
+                loaded_shadow = self.load_shadow(&row, &hash, &uses, terms, build);
+            }
             let known = known.filter(|known| !build.full || build.secrets.still_match(&known.used_secrets));
             let connectors = match &known {
                 Some(known) => Arc::clone(&known.connectors),
@@ -187,7 +196,7 @@ impl Loader<'_> {
                 compiled: result,
             });
         }
-        Ok(LoadedWorkflow { versions })
+        Ok(LoadedWorkflow { versions, shadow: loaded_shadow })
     }
 
     /// Names the connectors that the tasks of a workflow use, each once.

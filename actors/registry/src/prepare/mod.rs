@@ -1,6 +1,7 @@
 //! First phase of a reload: read what the scope names, build what changed, touch nothing.
 
 mod build;
+mod shadows;
 mod targets;
 
 use std::collections::HashMap;
@@ -68,7 +69,8 @@ impl Loader<'_> {
         };
         let rows = self.stored_workflows(&targets).await?;
         let stale_workflows = self.stale_workflows(&targets).await?;
-        let candidates = self.candidates(&targets, rows);
+        let mut candidates = self.candidates(&targets, rows);
+        self.mark_shadows(&mut candidates).await?;
         let secrets = self.secrets(&targets, &candidates, &stale_workflows, full).await;
         let mut plan = ReloadPlan { pauses: self.stored_pauses().await?, ..ReloadPlan::default() };
         if full && !self.boot {

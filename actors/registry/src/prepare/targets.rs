@@ -159,6 +159,6 @@ impl Loader<'_> {
     }
 }
 
-fn storage(error: svc_store::StoreError) -> ReloadError {
+pub(super) fn storage(error: svc_store::StoreError) -> ReloadError {
     ReloadError::Storage(ServiceError::from(error))
 }

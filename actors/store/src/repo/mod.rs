@@ -92,7 +92,7 @@ pub use recordings::{NewRunRecording, RecordingFilter, RecordingRow, Recordings,
 pub use references::References;
 pub use repository::Repository;
 pub use requirements::{ChannelRequirements, PlatformRoute, WorkflowRequirements};
-pub use rollouts::{CanaryChange, CanaryReport, CanaryRollout, CanaryRollouts, RolloutOrder};
+pub use rollouts::{CanaryChange, CanaryReport, CanaryRollout, CanaryRollouts, RolloutOrder, ShadowReport};
 pub(crate) use seal::{seal, state_place};
 pub(crate) use status_changes::StatusChanges;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};

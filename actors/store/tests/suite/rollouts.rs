@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use svc_model::LifecycleStatus;
-use svc_model::gate::{CanaryPlan, CanaryState, OutcomeCounts};
+use svc_model::gate::{CanaryPlan, CanaryState, CompareCounts, OutcomeCounts};
 use svc_store::{
-    CanaryChange, CanaryReport, CanaryRollout, RolloutOrder, Store, StoreError, WorkflowRequirements,
+    CanaryChange, CanaryReport, CanaryRollout, RolloutOrder, ShadowReport, Store, StoreError,
+    WorkflowRequirements,
 };
 
 use super::database::TestDatabase;
@@ -143,4 +144,28 @@ pub(crate) async fn reports_add_up_by_step_and_version(db: TestDatabase) {
     assert_eq!(outcomes.len(), 1);
     assert_eq!(outcomes[0].canary, OutcomeCounts { runs: 25, errors: 2, durations: vec![0, 25] });
     assert_eq!((outcomes[0].stable.runs, outcomes[0].stable.errors), (90, 1));
+    let shadows = |reporter: &str, runs| ShadowReport {
+        rollout_id: begun.id.clone(),
+        step: 0,
+        reporter: reporter.to_owned(),
+        counts: CompareCounts { runs, different: 1 },
+    };
+    rollouts.report_shadows(vec![shadows("a", 5), shadows("b", 7)]).await.unwrap();
+    rollouts.report_shadows(vec![shadows("a", 6)]).await.unwrap();
+    let compared = rollouts.outcomes(&begun).await.unwrap()[0].compared;
+    assert_eq!(compared, CompareCounts { runs: 13, different: 2 });
+}
+
+pub(crate) async fn shadow_keeps_newer_version_active_without_traffic(db: TestDatabase) {
+    let store = db.store().await;
+    begin(&store).await;
+    let plan = CanaryPlan::parse(json!({"shadow": true}).as_object().unwrap(), None).unwrap().unwrap();
+    let order = RolloutOrder::Begin { plan: plan.clone(), overrides: true };
+    store.workflows().order_rollout("w", order, any_mutation()).await.unwrap();
+    assert_eq!(shares(&store).await, [(2, 0), (1, 100)]);
+    let begun = rollout(&store).await;
+    assert_eq!((begun.plan, begun.state), (plan, CanaryState::Watching));
+    let promoted = RolloutOrder::Steer(CanaryState::Promoted);
+    store.workflows().order_rollout("w", promoted, any_mutation()).await.unwrap();
+    assert_eq!(shares(&store).await, [(2, 100)]);
 }

@@ -31,7 +31,8 @@ pub struct StatusChange {
     /// Name of the channel that gets a report when the version is rolled back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_rollback: Option<String>,
-    /// Must be `false` or absent: shadow runs do not exist yet.
+    /// `true` runs the version on every message after the older one did, without traffic and without effects; without
+    /// the other keys of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<bool>,
 }
@@ -62,7 +63,8 @@ pub struct RolloutChange {
     /// Name of the channel that gets a report when the version is rolled back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_rollback: Option<String>,
-    /// Must be `false` or absent: shadow runs do not exist yet.
+    /// `true` runs the version on every message after the older one did, without traffic and without effects; without
+    /// the other keys of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<bool>,
 }

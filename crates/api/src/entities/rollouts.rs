@@ -1,5 +1,7 @@
 //! Bodies about rollouts that move by themselves.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_model::Timestamp;
@@ -20,10 +22,10 @@ pub struct GateTerms {
     /// Permitted quotient of the 99th percentiles of the durations, 1 or more; 1.5 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_p99_ratio: Option<f64>,
-    /// Must be absent: shadow runs do not exist yet.
+    /// Share of the newer version's runs, 0.001 to 1, that the older one runs too, as a shadow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<f64>,
-    /// Must be absent, as `compare`.
+    /// Permitted share of those runs that differ, 0 to 1; 0.01 by default. Needs `compare`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_difference_ratio: Option<f64>,
     /// Probability with which a good version is not rolled back, over all tests of the rollout; 0.9999 by default.
@@ -52,6 +54,58 @@ pub struct ActiveShare {
     pub rollout_percentage: i64,
 }
 
+/// The messages that both versions of a rollout ran, one of them as a shadow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShadowStatus {
+    /// Number of messages in the steps so far, of all nodes.
+    pub runs: u64,
+    /// Number of those whose runs differ.
+    pub different: u64,
+    /// What this node has counted and kept since it loaded the versions; `null` on one that runs neither.
+    #[schema(required = true)]
+    pub node: Option<NodeShadows>,
+}
+
+/// The shadow runs of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeShadows {
+    /// Number of shadow runs.
+    pub runs: u64,
+    /// Number of runs by the kind of their differences; `same` has none.
+    pub kinds: BTreeMap<String, u64>,
+    /// Number of runs without a shadow, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Number of calls that were not made, because they may change something and the followed run made none like them.
+    pub unanswered: u64,
+    /// The last runs that differ; empty for a key that may not read data.
+    pub samples: Vec<ShadowSample>,
+}
+
+/// A run that differs from its shadow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShadowSample {
+    /// Id of the message.
+    pub message_id: String,
+    /// Key of the run.
+    pub run_key: String,
+    /// End of the shadow run.
+    #[schema(value_type = String, format = DateTime)]
+    pub ended_at: Timestamp,
+    /// The differences.
+    pub differences: Vec<ShadowDifference>,
+}
+
+/// A difference of a run and its shadow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShadowDifference {
+    /// The kind, as in `kinds`.
+    pub kind: String,
+    /// The part that differs.
+    pub subject: String,
+    /// The description, a line each, without secrets.
+    pub lines: Vec<String>,
+}
+
 /// The state of a rollout that moves by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CanaryStatus {
@@ -61,6 +115,11 @@ pub struct CanaryStatus {
     pub canary_version: i64,
     /// The older version.
     pub stable_version: i64,
+    /// True if the newer version takes no traffic, and runs every message after the older one did.
+    pub shadow: bool,
+    /// The shadow runs; `null` without any.
+    #[schema(required = true)]
+    pub shadows: Option<ShadowStatus>,
     /// `watching`, `paused`, `promoted`, `rolled_back` or `aborted`.
     pub state: String,
     /// The reason of the state.

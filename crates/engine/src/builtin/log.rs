@@ -80,6 +80,10 @@ impl LogTask {
             }
             line = format!("{line} [{}]", fields.join(", "));
         }
+        // The line of the run that a shadow follows is in the log already.
+        if cx.work.recorder.as_ref().is_some_and(|recorder| recorder.is_shadow()) {
+            return Ok(TaskOutcome::Success);
+        }
         let of = slog::kv!("workflow" => cx.workflow, "task" => cx.task);
         match self.level {
             Level::Trace => slog::trace!(cx.logger, "{}", line; of),

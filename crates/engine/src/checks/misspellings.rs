@@ -14,13 +14,14 @@ use crate::expression::Evaluator;
 use crate::inputs::is_computed;
 use crate::truth::{ConstantTruth, ResultUse};
 
-const TASK: [&str; 11] = [
+const TASK: [&str; 12] = [
     "id",
     "name",
     "description",
     "condition",
     "for_each",
     "retry",
+    "retry_safety",
     "timeout_ms",
     "function",
     "continue_on_error",

@@ -29,6 +29,8 @@ pub struct AnsweredCall {
     pub recorded: Option<usize>,
     /// The kind of the match.
     pub matching: CallMatch,
+    /// True if the call was made, because it only reads: it got an answer of its own.
+    pub is_made: bool,
 }
 
 /// The report of a run over a recording.
@@ -76,9 +78,15 @@ impl ReplayAnswers {
         Some(value)
     }
 
-    /// Answers a call; `None` for one that the recorded run did not make.
-    pub(super) fn answer(&mut self, asked: CallRecording) -> Option<Result<Value, TaskError>> {
-        let found = self.find(&asked);
+    /// Answers a call; `None` for one that the recorded run did not make. A call that may be made gets the answer to an
+    /// equal one only.
+    pub(super) fn answer(
+        &mut self,
+        asked: CallRecording,
+        may_be_made: bool,
+    ) -> Option<Result<Value, TaskError>> {
+        let equal = if may_be_made { self.find_equal(&asked) } else { None };
+        let found = equal.or_else(|| self.find(&asked));
         let recording = Arc::clone(&self.recording);
         let recorded = found.and_then(|at| recording.calls.get(at));
         let matching = match recorded {
@@ -86,15 +94,30 @@ impl ReplayAnswers {
             Some(call) if is_same(&call.input, &asked.input) => CallMatch::Same,
             Some(_) => CallMatch::ChangedInput,
         };
-        let answer = recorded.map(|call| match &call.error {
+        let is_made = may_be_made && matching != CallMatch::Same;
+        let answer = recorded.filter(|_| !is_made).map(|call| match &call.error {
             None => Ok(call.answer.clone()),
             Some(error) => Err(to_task_error(error)),
         });
         if let Some(used) = found.and_then(|at| self.used_calls.get_mut(at)) {
             *used = true;
         }
-        self.calls.push(AnsweredCall { call: asked, recorded: found, matching });
+        self.calls.push(AnsweredCall { call: asked, recorded: found, matching, is_made });
         answer
+    }
+
+    /// Finds a recorded call with the same function, target and input, one of the same task first.
+    fn find_equal(&self, asked: &CallRecording) -> Option<usize> {
+        let calls = &self.recording.calls;
+        let is_equal = |at: &usize| {
+            let call = &calls[*at];
+            !self.used_calls[*at]
+                && call.function == asked.function
+                && call.target == asked.target
+                && is_same(&call.input, &asked.input)
+        };
+        let of_task = (0..calls.len()).find(|at| is_equal(at) && calls[*at].task == asked.task);
+        of_task.or_else(|| (0..calls.len()).find(is_equal))
     }
 
     /// Finds the recorded call: by function, target and task, of these first the same element and attempt, then the same
@@ -189,7 +212,7 @@ mod tests {
         ];
         let mut answers = answers(recorded);
         let asked = call("load", Some(1), json!({"id": 3}), Value::Null);
-        assert_eq!(answers.answer(asked), Some(Ok(json!("two"))));
+        assert_eq!(answers.answer(asked, false), Some(Ok(json!("two"))));
         let report = answers.finish();
         assert_eq!(report.calls[0].matching, CallMatch::ChangedInput);
         assert_eq!(report.missing, [0]);
@@ -198,13 +221,22 @@ mod tests {
     #[test]
     fn renamed_task_is_matched_by_input() {
         let mut answers = answers(vec![call("load", None, json!({"id": 1}), json!("one"))]);
-        assert_eq!(answers.answer(call("fetch", None, json!({"id": 2}), Value::Null)), None);
+        assert_eq!(answers.answer(call("fetch", None, json!({"id": 2}), Value::Null), false), None);
         assert_eq!(
-            answers.answer(call("fetch", None, json!({"id": 1}), Value::Null)),
+            answers.answer(call("fetch", None, json!({"id": 1}), Value::Null), false),
             Some(Ok(json!("one")))
         );
         let kinds: Vec<_> = answers.finish().calls.iter().map(|call| call.matching).collect();
         assert_eq!(kinds, [CallMatch::New, CallMatch::Same]);
+    }
+
+    #[test]
+    fn read_with_another_input_is_made() {
+        let mut answers = answers(vec![call("load", None, json!({"id": 1}), json!("one"))]);
+        let other = call("load", None, json!({"id": 2}), Value::Null);
+        assert_eq!(answers.answer(other, true), None);
+        let made = &answers.finish().calls[0];
+        assert_eq!((made.matching, made.is_made), (CallMatch::ChangedInput, true));
     }
 
     #[test]

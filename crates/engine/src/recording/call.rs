@@ -7,8 +7,8 @@ use serde_json::Value;
 use svc_secrets::Readings;
 use tokio::time::Instant;
 
-use super::{CallRecording, SecretStandIns};
-use crate::catalogue::FunctionEntry;
+use super::{CallRecording, RunRecorder, SecretStandIns};
+use crate::catalogue::{FunctionEntry, FunctionTarget};
 use crate::error::TaskError;
 use crate::expression::Evaluator;
 use crate::function::{CompileCx, CompileSecrets, TaskCx, TaskOutcome};
@@ -19,6 +19,8 @@ use crate::stubs::SentInput;
 pub(crate) struct RecordableCall {
     entry: &'static FunctionEntry,
     input: Arc<Value>,
+    /// The function calls nothing outside, but has effects: a shadow alone needs its answer.
+    is_effect: bool,
     /// The input compiled for recordings, by the first run that is recorded; `None` if that fails.
     sent: OnceLock<Option<SentInput>>,
 }
@@ -26,19 +28,26 @@ pub(crate) struct RecordableCall {
 /// A call that has begun.
 pub(crate) struct CallInProgress {
     recording: CallRecording,
+    is_effect: bool,
     started: Instant,
 }
 
 impl RecordableCall {
     pub(crate) fn new(entry: &'static FunctionEntry, input: &Value) -> Self {
-        Self { entry, input: Arc::new(input.clone()), sent: OnceLock::new() }
+        let is_effect = entry.target == FunctionTarget::None;
+        Self { entry, input: Arc::new(input.clone()), is_effect, sent: OnceLock::new() }
     }
 
     /// Begins the recording of a call; `None` if the run is not recorded, or the input cannot be computed: then the
     /// function makes no call.
     pub(crate) fn begin(&self, cx: &mut TaskCx<'_>) -> Option<Box<CallInProgress>> {
         let element = cx.work.element_place().cloned();
-        let recorder = cx.work.recorder.as_mut().filter(|recorder| recorder.is_recording())?;
+        let is_effect = self.is_effect;
+        let is_kept = |recorder: &RunRecorder| match is_effect {
+            true => recorder.is_followed(),
+            false => recorder.is_recording(),
+        };
+        let recorder = cx.work.recorder.as_mut().filter(|recorder| is_kept(recorder))?;
         recorder.begin_call();
         recorder.mark_place(element.as_ref());
         recorder.set_ahead(true);
@@ -47,7 +56,7 @@ impl RecordableCall {
             recorder.set_ahead(false);
         }
         let recording = recording?;
-        Some(Box::new(CallInProgress { recording, started: Instant::now() }))
+        Some(Box::new(CallInProgress { recording, is_effect, started: Instant::now() }))
     }
 
     fn compute_input(&self, cx: &mut TaskCx<'_>, element: Option<&Arc<str>>) -> Option<CallRecording> {
@@ -81,7 +90,7 @@ impl CallInProgress {
     pub(crate) fn end(self, work: &mut RunState, outcome: &Result<TaskOutcome, TaskError>) {
         let ms = self.started.elapsed().as_secs_f64() * 1000.0;
         if let Some(recorder) = &mut work.recorder {
-            recorder.end_call(CallRecording { ms, ..self.recording }, outcome.as_ref().err());
+            recorder.end_call(CallRecording { ms, ..self.recording }, self.is_effect, outcome.as_ref().err());
         }
     }
 }

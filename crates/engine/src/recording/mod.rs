@@ -21,7 +21,7 @@ pub(crate) use call::{RecordableCall, innermost_index};
 pub(crate) use drawn::{DrawScope, draw_value};
 pub use filter::DropPath;
 pub(crate) use filter::MetadataReads;
-pub(crate) use recorder::RunRecorder;
+pub(crate) use recorder::{ReplayedCall, RunRecorder};
 pub(crate) use stand_ins::SecretStandIns;
 
 /// A recorded run.
@@ -124,8 +124,28 @@ pub struct RecordingOptions {
 pub enum RecordingMode {
     /// The run is recorded, unless its payload holds secrets.
     Record(RecordingOptions),
+    /// The run is recorded for a shadow, with its whole message, and with these options for others too.
+    Follow {
+        /// Bytes that the recording may take.
+        max_bytes: usize,
+        /// The recording for others; `None` if there is none.
+        record: Option<RecordingOptions>,
+    },
     /// The run gets the values and the answers of a recorded one. Its workflow was compiled with stand-ins.
     Replay(Arc<RunRecording>),
+    /// The same, and calls that only read are made if the recorded run did not make them. Its workflow was compiled with
+    /// [`compile_shadow`](crate::Engine::compile_shadow).
+    Shadow(Arc<RunRecording>),
+}
+
+impl RecordingMode {
+    /// Returns the recorded run whose values and answers the run gets.
+    pub(crate) fn followed(&self) -> Option<&Arc<RunRecording>> {
+        match self {
+            Self::Replay(recording) | Self::Shadow(recording) => Some(recording),
+            Self::Record(_) | Self::Follow { .. } => None,
+        }
+    }
 }
 
 /// The product of a run with a [`RecordingMode`].
@@ -135,8 +155,19 @@ pub enum RecordingResult {
     Recorded(Box<RunRecording>),
     /// The reason for which there is none.
     Unrecorded(Unrecorded),
+    /// The recordings of a run that a shadow follows.
+    Followed(Box<FollowedRun>),
     /// The report of a run over a recording.
     Replayed(Box<ReplayReport>),
+}
+
+/// The recordings of a run that a shadow follows.
+#[derive(Clone, Debug)]
+pub struct FollowedRun {
+    /// The run with its whole message, not masked but for its end: it never leaves the memory.
+    pub run: Result<RunRecording, Unrecorded>,
+    /// The recording for others, if one was asked for.
+    pub recorded: Option<Result<RunRecording, Unrecorded>>,
 }
 
 /// The reason for which a run is not recorded.

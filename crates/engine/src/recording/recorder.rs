@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::answers::{ReplayAnswers, ReplayReport};
 use super::filter::{self, MetadataReads};
 use super::{
-    CallRecording, DrawnValue, RecordedCallError, RecordingMode, RecordingOptions, RecordingResult,
-    RunRecording, RunRecordingEnd, SecretStandIns, Unrecorded,
+    CallRecording, DrawnValue, FollowedRun, RecordedCallError, RecordingMode, RecordingOptions,
+    RecordingResult, RunRecording, RunRecordingEnd, SecretStandIns, Unrecorded,
 };
 use crate::bounds::extent;
 use crate::error::TaskError;
@@ -35,8 +35,10 @@ struct RecordingState {
     /// The values that were drawn then, which the function gets.
     ahead: Vec<DrawnValue>,
     calls: Vec<CallRecording>,
+    /// Calls of functions that have effects within the process, which a shadow alone needs.
+    effects: Vec<CallRecording>,
     bytes: usize,
-    /// Bytes that the recording may take; `None` for a run over one.
+    /// Bytes that the recording may take; no bound for a run over one.
     max_bytes: usize,
     replay: Option<ReplayAnswers>,
 }
@@ -73,12 +75,13 @@ impl SharedRecording {
         state.drawn.push(drawn);
     }
 
-    fn keep_call(&self, call: CallRecording) {
+    fn keep_call(&self, call: CallRecording, is_effect: bool) {
         let state = &mut *self.0.lock();
         let bytes = extent::value_bytes(&call.input) + extent::value_bytes(&call.answer);
         state.bytes = state.bytes.saturating_add(bytes);
         if state.bytes <= state.max_bytes {
-            state.calls.push(call);
+            let kept = if is_effect { &mut state.effects } else { &mut state.calls };
+            kept.push(call);
         }
     }
 }
@@ -87,13 +90,41 @@ impl SharedRecording {
 #[derive(Debug)]
 pub(crate) struct RunRecorder {
     shared: Arc<SharedRecording>,
+    role: RecorderRole,
     options: Option<RecordingOptions>,
     task: Arc<str>,
     pub(crate) attempt: u32,
     /// The value that the call in progress has written first.
     answer: Option<Value>,
+    /// True if the last call of a shadow was made.
+    has_made_call: bool,
     /// The beginning of the recording; empty in a view.
     begun: RunRecording,
+    /// The beginning of the recording for a shadow; `None` in a view, and if no shadow follows.
+    whole: Option<Box<RunRecording>>,
+}
+
+/// The relation of a run to a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RecorderRole {
+    /// It is recorded.
+    Recorded,
+    /// It is recorded, and a shadow follows.
+    Followed,
+    /// It runs over a recording.
+    Replay,
+    /// It runs over a recording, and may read what that does not have.
+    Shadow,
+}
+
+/// The answer to a call of a run over a recording.
+pub(crate) enum ReplayedCall {
+    /// That of the recorded run.
+    Answered(Result<Value, TaskError>),
+    /// None, but the call may be made.
+    ToMake,
+    /// None.
+    Unanswered,
 }
 
 impl RunRecorder {
@@ -104,44 +135,62 @@ impl RunRecorder {
         reads: Option<&MetadataReads>,
         now: DateTime<Utc>,
     ) -> Self {
-        let (options, replay) = match mode {
-            RecordingMode::Record(options) => (Some(options), None),
-            RecordingMode::Replay(recording) => (None, Some(ReplayAnswers::new(recording))),
+        let role = match mode {
+            RecordingMode::Record(_) => RecorderRole::Recorded,
+            RecordingMode::Follow { .. } => RecorderRole::Followed,
+            RecordingMode::Replay(_) => RecorderRole::Replay,
+            RecordingMode::Shadow(_) => RecorderRole::Shadow,
+        };
+        let (options, followed, replay) = match mode {
+            RecordingMode::Record(options) => (Some(options), None, None),
+            RecordingMode::Follow { max_bytes, record } => (record, Some(max_bytes), None),
+            RecordingMode::Replay(recording) | RecordingMode::Shadow(recording) => {
+                (None, None, Some(ReplayAnswers::new(recording)))
+            }
+        };
+        let begin_with = |metadata| RunRecording {
+            started_at: now.to_rfc3339_opts(SecondsFormat::Micros, true),
+            payload: message.payload.clone(),
+            metadata,
+            ..RunRecording::default()
         };
         let begun = match options {
             None => RunRecording::default(),
-            Some(_) => RunRecording {
-                started_at: now.to_rfc3339_opts(SecondsFormat::Micros, true),
-                payload: message.payload.clone(),
-                metadata: reads.map(|reads| reads.select(&message.metadata)).unwrap_or_default(),
-                ..RunRecording::default()
-            },
+            Some(_) => begin_with(reads.map(|reads| reads.select(&message.metadata)).unwrap_or_default()),
         };
-        let bytes = extent::value_bytes(&begun.payload);
-        let max_bytes = options.as_ref().map_or(usize::MAX, |options| options.max_bytes);
+        let whole = followed.map(|_| Box::new(begin_with(message.metadata.clone())));
+        let bytes = extent::value_bytes(&message.payload);
+        // The longer of the two bounds: the shorter one is checked at the end.
+        let bounds = options.as_ref().map(|options| options.max_bytes).into_iter().chain(followed);
+        let max_bytes = bounds.max().unwrap_or(usize::MAX);
         let state = RecordingState {
             place: String::new(),
             drawn: Vec::new(),
             is_ahead: false,
             ahead: Vec::new(),
             calls: Vec::new(),
+            effects: Vec::new(),
             bytes,
             max_bytes,
             replay,
         };
         let shared = Arc::new(SharedRecording(Mutex::new(state)));
-        Self { shared, options, task: Arc::from(""), attempt: 1, answer: None, begun }
+        let task = Arc::from("");
+        Self { shared, role, options, task, attempt: 1, answer: None, has_made_call: false, begun, whole }
     }
 
     /// Returns the recorder of a view of the run.
     pub(crate) fn of_view(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            options: self.options.clone(),
+            role: self.role,
+            options: None,
             task: Arc::clone(&self.task),
             attempt: 1,
             answer: None,
+            has_made_call: false,
             begun: RunRecording::default(),
+            whole: None,
         }
     }
 
@@ -151,7 +200,22 @@ impl RunRecorder {
 
     /// Returns `true` if the run is recorded, `false` if it runs over a recording.
     pub(crate) const fn is_recording(&self) -> bool {
-        self.options.is_some()
+        matches!(self.role, RecorderRole::Recorded | RecorderRole::Followed)
+    }
+
+    /// Returns `true` if the run is recorded and a shadow follows.
+    pub(crate) const fn is_followed(&self) -> bool {
+        matches!(self.role, RecorderRole::Followed)
+    }
+
+    /// Returns `true` if the run is a shadow.
+    pub(crate) const fn is_shadow(&self) -> bool {
+        matches!(self.role, RecorderRole::Shadow)
+    }
+
+    /// Returns `true` if another attempt at the last call need not wait: it got a recorded answer.
+    pub(crate) const fn may_repeat_at_once(&self) -> bool {
+        !self.is_recording() && !self.has_made_call
     }
 
     /// Begins a task.
@@ -205,22 +269,24 @@ impl RunRecorder {
     }
 
     /// Keeps a call that has ended.
-    pub(super) fn end_call(&mut self, call: CallRecording, error: Option<&TaskError>) {
+    pub(super) fn end_call(&mut self, call: CallRecording, is_effect: bool, error: Option<&TaskError>) {
         let answer = self.answer.take().filter(|_| error.is_none()).unwrap_or_default();
         let (task, attempt) = (self.task.to_string(), self.attempt);
         let call = CallRecording { task, attempt, answer, error: error.map(RecordedCallError::from), ..call };
-        self.shared.keep_call(call);
+        self.shared.keep_call(call, is_effect);
     }
 
-    /// Answers a call of a run over a recording; `None` for one that the recorded run did not make, or if this run is
-    /// none.
+    /// Answers a call of a run over a recording. `is_read` is set for one that a shadow may make.
     pub(crate) fn answer_call(
         &mut self,
         function: &str,
         target: Option<&str>,
         index: Option<usize>,
         input: &Value,
-    ) -> Option<Result<Value, TaskError>> {
+        is_read: bool,
+    ) -> ReplayedCall {
+        let may_be_made = is_read && self.is_shadow();
+        self.has_made_call = false;
         let state = &mut *self.shared.0.lock();
         let asked = CallRecording {
             task: self.task.to_string(),
@@ -231,33 +297,89 @@ impl RunRecorder {
             input: input.clone(),
             ..CallRecording::default()
         };
-        state.replay.as_mut()?.answer(asked)
+        let answer = state.replay.as_mut().and_then(|replay| replay.answer(asked, may_be_made));
+        match answer {
+            Some(answer) => ReplayedCall::Answered(answer),
+            None if may_be_made => {
+                self.has_made_call = true;
+                ReplayedCall::ToMake
+            }
+            None => ReplayedCall::Unanswered,
+        }
     }
 
     /// Ends the recording, or the run over one.
     pub(crate) fn finish(self, end: RunRecordingEnd, secrets: &DeclaredSecrets) -> RecordingResult {
         let state = &mut *self.shared.0.lock();
-        let Some(options) = self.options else {
+        let stand_ins = SecretStandIns::of_all(secrets);
+        if !self.is_recording() {
             let report = state.replay.take().map(ReplayAnswers::finish).unwrap_or_default();
             let mut report = ReplayReport { end, ..report };
-            if let Some(stand_ins) = SecretStandIns::of_all(secrets) {
+            if let Some(stand_ins) = stand_ins {
                 stand_ins.replace(&mut report.end.data);
             }
             return RecordingResult::Replayed(Box::new(report));
-        };
-        if state.bytes > state.max_bytes {
-            return RecordingResult::Unrecorded(Unrecorded::TooLarge);
         }
-        let (drawn, calls) = (mem::take(&mut state.drawn), mem::take(&mut state.calls));
-        let mut recording = RunRecording { drawn, calls, end, ..self.begun };
-        let Some(stand_ins) = SecretStandIns::of_all(secrets) else {
-            return RecordingResult::Unrecorded(Unrecorded::Confidential);
+        let is_too_large = state.bytes > state.max_bytes;
+        let parts = RecordingParts {
+            drawn: mem::take(&mut state.drawn),
+            calls: mem::take(&mut state.calls),
+            effects: mem::take(&mut state.effects),
+            end,
         };
+        let (options, begun) = (self.options, self.begun);
+        let Some(whole) = self.whole else {
+            let kept = match (options, stand_ins) {
+                _ if is_too_large => Err(Unrecorded::TooLarge),
+                (Some(options), Some(stand_ins)) => parts.mask(begun, &options, &stand_ins),
+                _ => Err(Unrecorded::Confidential),
+            };
+            return match kept {
+                Ok(recording) => RecordingResult::Recorded(Box::new(recording)),
+                Err(reason) => RecordingResult::Unrecorded(reason),
+            };
+        };
+        let Some(stand_ins) = stand_ins.filter(|_| !is_too_large) else {
+            let reason = if is_too_large { Unrecorded::TooLarge } else { Unrecorded::Confidential };
+            let recorded = options.map(|_| Err(reason));
+            return RecordingResult::Followed(Box::new(FollowedRun { run: Err(reason), recorded }));
+        };
+        let recorded = options.map(|options| parts.clone().mask(begun, &options, &stand_ins));
+        let run = Ok(parts.follow(*whole, &stand_ins));
+        RecordingResult::Followed(Box::new(FollowedRun { run, recorded }))
+    }
+}
+
+/// The parts of a recording that a run leaves.
+#[derive(Clone)]
+struct RecordingParts {
+    drawn: Vec<DrawnValue>,
+    calls: Vec<CallRecording>,
+    effects: Vec<CallRecording>,
+    end: RunRecordingEnd,
+}
+
+impl RecordingParts {
+    /// Makes the recording for others.
+    fn mask(
+        self,
+        begun: RunRecording,
+        options: &RecordingOptions,
+        stand_ins: &SecretStandIns<'_>,
+    ) -> Result<RunRecording, Unrecorded> {
+        let mut recording = RunRecording { drawn: self.drawn, calls: self.calls, end: self.end, ..begun };
         filter::drop_paths(&mut recording, &options.drop);
         stand_ins.replace_in(&mut recording);
         match serde_json::to_vec(&recording) {
-            Ok(text) if text.len() <= options.max_bytes => RecordingResult::Recorded(Box::new(recording)),
-            _ => RecordingResult::Unrecorded(Unrecorded::TooLarge),
+            Ok(text) if text.len() <= options.max_bytes => Ok(recording),
+            _ => Err(Unrecorded::TooLarge),
         }
+    }
+
+    /// Makes the recording for a shadow. Its end is compared, and shown where it differs.
+    fn follow(mut self, begun: RunRecording, stand_ins: &SecretStandIns<'_>) -> RunRecording {
+        stand_ins.replace(&mut self.end.data);
+        self.calls.append(&mut self.effects);
+        RunRecording { drawn: self.drawn, calls: self.calls, end: self.end, ..begun }
     }
 }

@@ -45,8 +45,8 @@ impl Run<'_> {
                 }
                 _ => return Err(with_attempts(error, attempt)),
             };
-            // A run over a recording has no system to wait for.
-            let is_replay = self.work.recorder.as_ref().is_some_and(|recorder| !recorder.is_recording());
+            // A recorded answer does not change while one waits.
+            let is_replay = self.work.recorder.as_ref().is_some_and(|recorder| recorder.may_repeat_at_once());
             let delay = if is_replay { Duration::ZERO } else { delay };
             let now = Instant::now();
             if self.pace.deadline().is_some_and(|deadline| deadline <= now + delay) {

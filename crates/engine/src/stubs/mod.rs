@@ -17,7 +17,7 @@ use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 
 pub(crate) use input::SentInput;
-pub(crate) use task::StubFunction;
+pub(crate) use task::{ShadowFunction, StubFunction};
 
 /// The target that matches every other one.
 const ANY: &str = "*";
@@ -118,6 +118,13 @@ impl StubCall {
 /// Returns the entry of a function that reaches outside the engine.
 pub(crate) fn find_stubbable(catalogue: &Catalogue, function: &str) -> Option<&'static FunctionEntry> {
     catalogue.find(function).filter(|entry| entry.target != FunctionTarget::None)
+}
+
+/// Returns the entry of a function whose answers a shadow needs: one that reaches outside the engine, or has effects
+/// within the process.
+pub(crate) fn find_answerable(catalogue: &Catalogue, function: &str) -> Option<&'static FunctionEntry> {
+    let has_effect = |entry: &FunctionEntry| !matches!(entry.retry_safety, "pure" | "read");
+    catalogue.find(function).filter(|entry| entry.target != FunctionTarget::None || has_effect(entry))
 }
 
 fn unknown(catalogue: &Catalogue, path: String, function: &str) -> FieldError {

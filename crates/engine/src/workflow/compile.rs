@@ -15,9 +15,10 @@ use crate::expression::Condition;
 use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::reads::Reads;
 use crate::recording::{MetadataReads, RecordableCall};
-use crate::stubs::{self, StubFunction};
+use crate::stubs::{self, ShadowFunction, StubFunction};
 use crate::workflow::authored::authored_input;
 use crate::workflow::program::{CompiledStep, CompiledWorkflow, Program, Span, StepNames, TaskCall};
+use crate::workflow::retry_spec::only_reads;
 
 mod composite;
 
@@ -31,6 +32,8 @@ pub(crate) enum CallMode {
     Live,
     /// Stubs answer for connectors and channels.
     Stubbed,
+    /// The answers of another run are used; calls that only read may be made.
+    Shadow,
 }
 
 /// Compiles one version of a workflow.
@@ -228,12 +231,29 @@ impl Assembly<'_> {
     /// Returns the form in which the calls of a task are recorded; `None` for a task that calls nothing, or that stubs
     /// answer.
     fn recordable(&self, name: &str, function: &Value) -> Option<Box<RecordableCall>> {
-        let entry = stubs::find_stubbable(&self.engine.catalogue, name)?;
+        let entry = stubs::find_answerable(&self.engine.catalogue, name)?;
         (self.calls == CallMode::Live).then(|| Box::new(RecordableCall::new(entry, authored_input(function))))
     }
 
+    /// Returns the stand-in of a function; `None` for one that is called.
+    fn stand_in(&self, name: &str, task: &Value) -> Option<Arc<dyn Function>> {
+        let catalogue = &self.engine.catalogue;
+        match self.calls {
+            CallMode::Live => None,
+            CallMode::Stubbed => stubs::find_stubbable(catalogue, name)
+                .map(|entry| Arc::new(StubFunction(entry)) as Arc<dyn Function>),
+            CallMode::Shadow => {
+                stubs::find_answerable(catalogue, name)?;
+                let function = Arc::clone(self.engine.functions.get(name)?);
+                let is_read = only_reads(catalogue, task);
+                Some(Arc::new(ShadowFunction { function, is_read }))
+            }
+        }
+    }
+
     /// Binds the function of a task to its input.
-    fn call(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<TaskCall, CompileError> {
+    fn call(&mut self, id: &str, name: &str, task: &Value, at: &str) -> Result<TaskCall, CompileError> {
+        let input = authored_input(&task["function"]);
         let evaluator = &self.engine.evaluator;
         if builtin::is_builtin(name) {
             let mut errors = Vec::new();
@@ -247,9 +267,7 @@ impl Assembly<'_> {
             self.parts.reads.merge(compiler.reads.into_inner());
             return built.map(TaskCall::Builtin).ok_or_else(|| self.problems(&errors));
         }
-        let stubbed =
-            stubs::find_stubbable(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
-        let stub: Option<Arc<dyn Function>> = stubbed.map(|entry| Arc::new(StubFunction(entry)) as _);
+        let stub = self.stand_in(name, task);
         let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
             if let Some(message) = self.engine.catalogue.absence(name) {
                 let (workflow, at) = (self.workflow.into(), format!("task \"{id}\""));

@@ -1,4 +1,4 @@
-//! The keys of a task or group that bound and repeat it: `retry`, `timeout_ms`, `halt_on`.
+//! The keys of a task or group that bound and repeat it: `retry`, `timeout_ms`, `halt_on`, `retry_safety`.
 
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ const DEFAULT_DELAY: Duration = Duration::from_secs(1);
 const DEFAULT_FACTOR: f64 = 2.0;
 /// Methods that an API must answer alike however often they are sent.
 const REPEATABLE_METHODS: [&str; 5] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
+/// Methods that an API must answer without an effect.
+const READING_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+/// The effects of a call that a task may name in place of its function.
+const SAFETIES: [&str; 4] = ["pure", "read", "idempotent_write", "unsafe_write"];
 
 /// The retries of a task.
 #[derive(Debug, Clone)]
@@ -87,7 +91,38 @@ impl StepBounds {
             }
             is_failure
         });
+        if let Some(safety) = written("retry_safety") {
+            check_safety(safety, &format!("{at}.retry_safety"), errors);
+        }
         Self { retry, timeout, halts_on_failure }
+    }
+}
+
+fn check_safety(value: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    match value.as_str() {
+        Some(name) if SAFETIES.contains(&name) => {}
+        Some(name) => {
+            let meant = nearest(name, SAFETIES);
+            let hint = meant.map_or_else(String::new, |meant| format!("; did you mean \"{meant}\"?"));
+            errors.push(FieldError::invalid(at, format!("use one of {}{hint}", SAFETIES.join(", "))));
+        }
+        None => errors.push(FieldError::type_mismatch(at, "string", value)),
+    }
+}
+
+/// Returns `true` if the calls of a task change nothing: by what the task says, or else by what its function does.
+pub(crate) fn only_reads(catalogue: &Catalogue, task: &Value) -> bool {
+    let function = &task["function"];
+    let entry = function["name"].as_str().and_then(|name| catalogue.find(name));
+    let safety = task["retry_safety"].as_str().or_else(|| entry.map(|entry| entry.retry_safety));
+    match safety {
+        Some("pure" | "read") => true,
+        Some("depends_on:method") => match &authored_input(function)["method"] {
+            Value::Null => true,
+            Value::String(method) => READING_METHODS.contains(&method.to_ascii_uppercase().as_str()),
+            _ => false,
+        },
+        _ => false,
     }
 }
 
@@ -119,7 +154,11 @@ fn refuse_unsafe(
 ) {
     let Some(function) = step.get("function") else { return };
     let Some(name) = function["name"].as_str() else { return };
-    if block["unsafe"] == true || is_repeatable(catalogue, name, authored_input(function)) {
+    let is_declared = matches!(
+        step.get("retry_safety").and_then(Value::as_str),
+        Some("pure" | "read" | "idempotent_write")
+    );
+    if block["unsafe"] == true || is_declared || is_repeatable(catalogue, name, authored_input(function)) {
         return;
     }
     let message = format!(
@@ -255,6 +294,18 @@ mod tests {
         assert_eq!(delays, [50, 150, 300, 900].map(Duration::from_millis));
         assert_eq!(retry.delay_after(u32::MAX, 1.0), MAX_DELAY);
         assert!(errors.is_empty());
+    }
+
+    #[test]
+    fn declared_safety_decides_over_reads() {
+        let catalogue = Catalogue::default();
+        let task = |safety: Value| json!({"function": {"name": "unknown"}, "retry_safety": safety});
+        assert!(only_reads(&catalogue, &task(json!("read"))));
+        assert!(!only_reads(&catalogue, &task(json!("idempotent_write"))));
+        assert!(!only_reads(&catalogue, &task(Value::Null)));
+        let mut errors = Vec::new();
+        check_safety(&json!("reed"), "t", &mut errors);
+        assert!(errors[0].message.contains("did you mean \"read\""), "{errors:?}");
     }
 
     #[test]

@@ -185,3 +185,66 @@ fn run_with_long_recording_is_not_recorded() {
     assert!(matches!(recorded, Some(RecordingResult::Unrecorded(Unrecorded::TooLarge))), "{recorded:?}");
     assert!(outcome.failure.is_none(), "the run goes on");
 }
+
+fn follow(engine: &Engine, tasks: &Value, payload: Value) -> RunRecording {
+    let flow = Flow::single(compile(engine, &json!({"tasks": tasks})).unwrap());
+    let mode = RecordingMode::Follow { max_bytes: 1 << 20, record: None };
+    let options = RunOptions { recording: Some(mode), ..RunOptions::default() };
+    match block_on(engine.run(&flow, message(payload), options)).recorded {
+        Some(RecordingResult::Followed(followed)) => followed.run.unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shadow(engine: &Engine, tasks: &Value, followed: RunRecording) -> ReplayReport {
+    let declared = engine.declared_secrets();
+    let material = CompileSecrets { references: &Readings::default(), declared: &declared };
+    let document = workflow(&json!({"tasks": tasks}));
+    let flow = Flow::single(engine.compile_shadow(&document, material).unwrap());
+    let payload = followed.payload.clone();
+    let mode = RecordingMode::Shadow(Arc::new(followed));
+    let options = RunOptions { recording: Some(mode), ..RunOptions::default() };
+    match block_on(engine.run(&flow, message(payload), options)).recorded {
+        Some(RecordingResult::Replayed(report)) => *report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn writing(id: &str, body: Value) -> Value {
+    let mut task = fetch(id, body);
+    task["retry_safety"] = "unsafe_write".into();
+    task
+}
+
+#[test]
+fn shadow_makes_only_further_reads() {
+    let (engine, calls) = engine();
+    let active = json!([fetch("load", json!("one")), writing("save", json!("two"))]);
+    let followed = follow(&engine, &active, json!({}));
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    let same = shadow(&engine, &active, followed.clone());
+    assert_eq!(same.end, followed.end);
+    assert_eq!(calls.load(Ordering::SeqCst), 2, "nothing was called");
+    let other = json!([fetch("load", json!("three")), writing("save", json!("four"))]);
+    let report = shadow(&engine, &other, followed.clone());
+    assert_eq!(calls.load(Ordering::SeqCst), 3, "the other read was made");
+    assert_eq!(report.end.data["load"]["echo"], "three");
+    assert_eq!(report.end.data["save"]["echo"], "two", "the answer of the active run");
+    let matches: Vec<_> = report.calls.iter().map(|call| (call.matching, call.is_made)).collect();
+    assert_eq!(matches, [(CallMatch::ChangedInput, true), (CallMatch::ChangedInput, false)]);
+    let further = json!([writing("save", json!("two")), writing("again", json!("two"))]);
+    let report = shadow(&engine, &further, followed);
+    assert_eq!(calls.load(Ordering::SeqCst), 3, "no write was made");
+    assert_eq!(report.end.error.as_deref(), Some("FUNCTION_ERROR"));
+    assert_eq!(report.calls[1].matching, CallMatch::New);
+}
+
+#[test]
+fn followed_run_keeps_its_whole_message() {
+    let (engine, _) = engine();
+    let followed =
+        follow(&engine, &json!([fetch("load", json!({"secret": "api"}))]), json!({"card": "4111"}));
+    assert_eq!(followed.payload, json!({"card": "4111"}));
+    assert_eq!(followed.calls[0].input["body"], json!({"$secret": "api"}));
+    assert_eq!(followed.end.data["load"]["echo"], json!({"$secret": "api"}));
+}

@@ -55,6 +55,9 @@ pub enum CanaryDecision {
 
 /// Returns whether a look at a step of that age is due, after so many.
 pub fn is_look_due(plan: &CanaryPlan, looks: u32, age: Duration) -> bool {
+    if plan.shadow {
+        return false;
+    }
     let passed = age.as_secs_f64() / plan.interval().as_secs_f64() * f64::from(LOOKS_A_STEP);
     // The last look is made again until there are runs enough, which is no test before.
     age >= plan.interval() || passed >= f64::from(looks + 1)
@@ -71,7 +74,9 @@ pub fn decide(plan: &CanaryPlan, look: CanaryLook<'_>) -> CanaryDecision {
     let looks = if is_last { LOOKS_A_STEP } else { (look.looks + 1).min(LOOKS_A_STEP - 1) };
     let (verdict, figures) = judge(plan, look.outcomes);
     match verdict {
-        CanaryVerdict::MoreErrors | CanaryVerdict::Slower => CanaryDecision::RollBack { verdict, figures },
+        CanaryVerdict::MoreErrors | CanaryVerdict::Slower | CanaryVerdict::Different => {
+            CanaryDecision::RollBack { verdict, figures }
+        }
         CanaryVerdict::Good if is_last => match plan.steps.get(look.step + 1) {
             Some(&percentage) if percentage < 100 => {
                 CanaryDecision::Advance { step: look.step + 1, percentage, figures }

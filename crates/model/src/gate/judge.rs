@@ -7,8 +7,11 @@
 
 use serde_json::{Value, json};
 
-use super::outcomes::{OutcomeCounts, StepOutcomes, slot_bound, slot_of};
+use super::outcomes::{CompareCounts, OutcomeCounts, StepOutcomes, slot_bound, slot_of};
 use super::plan::CanaryPlan;
+
+/// Compared runs that a rollout needs if its gate compares them.
+const MIN_COMPARED: u64 = 30;
 
 /// The figures of a comparison, as the audit row and the API show them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +36,14 @@ pub struct CanaryFigures {
     pub p99_ratio: Option<f64>,
     /// Standard errors by which the share of slow runs exceeds that of the older version.
     pub slow_deviation: f64,
+    /// Messages of this step that both versions ran.
+    pub compared_runs: u64,
+    /// Those among them whose runs differ.
+    pub different_runs: u64,
+    /// Share of them over all steps; `None` if nothing is compared.
+    pub difference_ratio: Option<f64>,
+    /// Standard errors by which that share exceeds the permitted one.
+    pub difference_deviation: f64,
     /// Standard errors from which on a difference counts.
     pub critical_deviation: f64,
 }
@@ -40,7 +51,7 @@ pub struct CanaryFigures {
 impl CanaryFigures {
     /// Returns the figures as a document.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut figures = json!({
             "canary": {"runs": self.canary_runs, "errors": self.canary_errors, "p99_ms": self.canary_p99_ms},
             "stable": {"runs": self.stable_runs, "errors": self.stable_errors, "p99_ms": self.stable_p99_ms},
             "error_ratio_delta": self.error_ratio_delta,
@@ -48,7 +59,13 @@ impl CanaryFigures {
             "p99_ratio": self.p99_ratio,
             "slow_deviation": self.slow_deviation,
             "critical_deviation": self.critical_deviation,
-        })
+        });
+        if let Some(ratio) = self.difference_ratio {
+            figures["compared"] = json!({"runs": self.compared_runs, "different": self.different_runs});
+            figures["difference_ratio"] = ratio.into();
+            figures["difference_deviation"] = self.difference_deviation.into();
+        }
+        figures
     }
 }
 
@@ -63,6 +80,8 @@ pub enum CanaryVerdict {
     MoreErrors,
     /// It is slower than permitted.
     Slower,
+    /// It answers differently more often than permitted.
+    Different,
 }
 
 /// Compares the outcomes of the steps up to the present one, which is the last.
@@ -89,6 +108,13 @@ pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, Canar
         critical_deviation: critical_deviation((1.0 - gate.confidence) / f64::from(plan.number_of_tests())),
         ..CanaryFigures::default()
     };
+    let mut all = CompareCounts::default();
+    steps.iter().for_each(|step| all.add(step.compared));
+    if let Some(compare) = &gate.compare {
+        let share = Share { hits: all.different, runs: all.runs };
+        figures.difference_ratio = Some(if all.runs > 0 { share.ratio() } else { 0.0 });
+        figures.difference_deviation = share.deviation_above(compare.max_difference_ratio);
+    }
     let stable_total: u64 = steps.iter().map(|step| step.stable.runs).sum();
     let Some(last) = steps.last() else { return (CanaryVerdict::TooFew, figures) };
     describe_step(&mut figures, last);
@@ -98,6 +124,10 @@ pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, Canar
         CanaryVerdict::MoreErrors
     } else if figures.slow_deviation > figures.critical_deviation {
         CanaryVerdict::Slower
+    } else if figures.difference_deviation > figures.critical_deviation {
+        CanaryVerdict::Different
+    } else if gate.compare.is_some() && all.runs < MIN_COMPARED {
+        CanaryVerdict::TooFew
     } else {
         CanaryVerdict::Good
     };
@@ -108,6 +138,7 @@ fn describe_step(figures: &mut CanaryFigures, step: &StepOutcomes) {
     let p99 = |counts: &OutcomeCounts| counts.p99_slot().map(|slot| to_float(slot_bound(slot)) / 1e6);
     (figures.canary_runs, figures.canary_errors) = (step.canary.runs, step.canary.errors);
     (figures.stable_runs, figures.stable_errors) = (step.stable.runs, step.stable.errors);
+    (figures.compared_runs, figures.different_runs) = (step.compared.runs, step.compared.different);
     (figures.canary_p99_ms, figures.stable_p99_ms) = (p99(&step.canary), p99(&step.stable));
     figures.p99_ratio =
         figures.canary_p99_ms.zip(figures.stable_p99_ms).map(|(canary, stable)| canary / stable);
@@ -144,6 +175,18 @@ struct Share {
 impl Share {
     fn ratio(self) -> f64 {
         to_float(self.hits) / to_float(self.runs)
+    }
+
+    /// Returns the standard errors by which the share exceeds a permitted one. The variance is the larger one of two
+    /// estimates, as that of a difference is, and never that of less than one run.
+    fn deviation_above(self, permitted: f64) -> f64 {
+        if self.runs == 0 {
+            return 0.0;
+        }
+        let (runs, ratio) = (to_float(self.runs), self.ratio());
+        let spread = |ratio: f64| ratio * (1.0 - ratio) / runs;
+        let variance = spread(ratio).max(spread(permitted)).max(1.0 / (runs * runs));
+        (ratio - permitted) / variance.sqrt()
     }
 }
 

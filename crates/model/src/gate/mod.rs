@@ -13,5 +13,5 @@ mod tests;
 
 pub use decide::{CanaryDecision, CanaryLook, decide, is_look_due};
 pub use judge::{CanaryFigures, CanaryVerdict, judge};
-pub use outcomes::{OutcomeCounts, SLOTS, StepOutcomes, slot_bound, slot_of};
-pub use plan::{CANARY_KEYS, CanaryGate, CanaryPlan, CanaryState};
+pub use outcomes::{CompareCounts, OutcomeCounts, SLOTS, StepOutcomes, slot_bound, slot_of};
+pub use plan::{CANARY_KEYS, CanaryGate, CanaryPlan, CanaryState, CompareTerms};

@@ -114,4 +114,32 @@ pub struct StepOutcomes {
     pub canary: OutcomeCounts,
     /// Those of the older version.
     pub stable: OutcomeCounts,
+    /// The messages that both versions ran.
+    pub compared: CompareCounts,
+}
+
+/// The messages that both versions ran, one of them as a shadow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompareCounts {
+    /// Number of messages.
+    pub runs: u64,
+    /// Number of those whose runs differ.
+    pub different: u64,
+}
+
+impl CompareCounts {
+    /// Adds other counts.
+    pub const fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.different += other.different;
+    }
+
+    /// Returns what was counted after `earlier`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            runs: self.runs.saturating_sub(earlier.runs),
+            different: self.different.saturating_sub(earlier.different),
+        }
+    }
 }

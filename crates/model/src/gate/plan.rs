@@ -23,8 +23,8 @@ const GATE_KEYS: [&str; 7] = [
     "confidence",
 ];
 const MAX_STEPS: usize = 20;
-const NEEDS_SHADOWS: &str =
-    "needs shadow runs, which do not exist yet; leave it out: errors and durations are compared";
+/// Differences that are permitted without `max_difference_ratio`.
+const DIFFERENCE_RATIO: f64 = 0.01;
 
 /// The limits that the newer version must keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +37,19 @@ pub struct CanaryGate {
     pub max_error_ratio_delta: f64,
     /// Permitted quotient of the 99th percentiles of the durations.
     pub max_p99_ratio: f64,
+    /// The comparison of the answers of both versions; `None` if they are not compared.
+    pub compare: Option<CompareTerms>,
     /// Probability with which a good version is not rolled back, over all tests of the rollout.
     pub confidence: f64,
+}
+
+/// The comparison of the answers of both versions to the same messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompareTerms {
+    /// Share of the runs of the newer version that the older one runs too, as a shadow.
+    pub share: f64,
+    /// Permitted share of those whose answers differ.
+    pub max_difference_ratio: f64,
 }
 
 impl Default for CanaryGate {
@@ -48,14 +59,18 @@ impl Default for CanaryGate {
             max_wait_secs: 3600,
             max_error_ratio_delta: 0.01,
             max_p99_ratio: 1.5,
+            compare: None,
             confidence: 0.9999,
         }
     }
 }
 
-/// The plan of a canary that moves by itself.
+/// The plan of a canary that moves by itself, or of a version that runs as a shadow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CanaryPlan {
+    /// True for a version that takes no traffic, and runs every message after the older version did. Then there are no
+    /// steps, and nothing is decided.
+    pub shadow: bool,
     /// Shares of the traffic in percent, rising; after the last one the newer version takes all.
     pub steps: Vec<i64>,
     /// Length of a step.
@@ -71,7 +86,7 @@ impl CanaryPlan {
     /// the request names, the only step of a plan without steps.
     ///
     /// # Errors
-    /// The problems with their places: unknown keys, values out of bounds, and what needs shadow runs.
+    /// The problems with their places: unknown keys, values out of bounds, and steps of a shadow.
     pub fn parse(
         body: &Map<String, Value>,
         percentage: Option<i64>,
@@ -83,7 +98,7 @@ impl CanaryPlan {
         let mut errors = Vec::new();
         match body.get("shadow") {
             None | Some(Value::Null | Value::Bool(false)) => {}
-            Some(Value::Bool(true)) => errors.push(FieldError::invalid("body.shadow", NEEDS_SHADOWS)),
+            Some(Value::Bool(true)) => return read_shadow(body, percentage).map(Some),
             Some(other) => errors.push(FieldError::type_mismatch("body.shadow", "boolean", other)),
         }
         if !CANARY_KEYS.iter().filter(|key| **key != "shadow").any(given) {
@@ -102,7 +117,7 @@ impl CanaryPlan {
             }
         };
         if errors.is_empty() {
-            Ok(Some(Self { steps, interval_secs, gate, on_rollback }))
+            Ok(Some(Self { shadow: false, steps, interval_secs, gate, on_rollback }))
         } else {
             Err(errors)
         }
@@ -110,6 +125,9 @@ impl CanaryPlan {
 
     /// Returns the plan as the members of a request, which [`parse`](Self::parse) reads.
     pub fn to_json(&self) -> Value {
+        if self.shadow {
+            return json!({"shadow": true});
+        }
         let gate = &self.gate;
         let mut plan = json!({
             "steps": self.steps,
@@ -122,14 +140,21 @@ impl CanaryPlan {
                 "confidence": gate.confidence,
             },
         });
+        if let Some(compare) = &gate.compare {
+            plan["gate"]["compare"] = compare.share.into();
+            plan["gate"]["max_difference_ratio"] = compare.max_difference_ratio.into();
+        }
         if let Some(channel) = &self.on_rollback {
             plan["on_rollback"] = channel.as_str().into();
         }
         plan
     }
 
-    /// Returns the share of the first step.
+    /// Returns the share of the first step; 0 for a shadow.
     pub fn first_percentage(&self) -> i64 {
+        if self.shadow {
+            return 0;
+        }
         self.steps.first().copied().unwrap_or(100)
     }
 
@@ -138,11 +163,45 @@ impl CanaryPlan {
         Duration::from_secs(self.interval_secs)
     }
 
-    /// Returns the number of tests of the whole rollout: errors and durations at each look.
+    /// Returns the number of tests of the whole rollout: errors, durations and, if they are compared, answers at each look.
     pub(super) fn number_of_tests(&self) -> u32 {
+        let tests = if self.gate.compare.is_some() { 3 } else { 2 };
         let compared = self.steps.iter().filter(|share| **share < 100).count();
-        2 * LOOKS_A_STEP * u32::try_from(compared.max(1)).unwrap_or(u32::MAX / 16)
+        tests * LOOKS_A_STEP * u32::try_from(compared.max(1)).unwrap_or(u32::MAX / 16)
     }
+}
+
+/// Reads the plan of a shadow, which has no other keys.
+fn read_shadow(body: &Map<String, Value>, percentage: Option<i64>) -> Result<CanaryPlan, Vec<FieldError>> {
+    const ALONE: &str = "a shadow takes no traffic; leave it out, or leave \"shadow\" out";
+    let given = |key: &&str| body.get(*key).is_some_and(|value| !value.is_null());
+    let others = CANARY_KEYS.into_iter().filter(|key| *key != "shadow" && given(key));
+    let mut errors: Vec<_> = others.map(|key| FieldError::invalid(format!("body.{key}"), ALONE)).collect();
+    if percentage.is_some_and(|percentage| percentage != 0) {
+        errors.push(FieldError::invalid("body.rollout_percentage", ALONE));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let gate = CanaryGate::default();
+    Ok(CanaryPlan { shadow: true, steps: Vec::new(), interval_secs: 300, gate, on_rollback: None })
+}
+
+/// Reads the comparison of answers.
+fn read_compare(members: &Map<String, Value>, errors: &mut Vec<FieldError>) -> Option<CompareTerms> {
+    let given = |key: &str| members.get(key).filter(|value| !value.is_null());
+    let Some(share) = given("compare") else {
+        if given("max_difference_ratio").is_some() {
+            let message = "needs \"compare\", the share of the runs whose answers are compared";
+            errors.push(FieldError::invalid("body.gate.max_difference_ratio", message));
+        }
+        return None;
+    };
+    let bounds = NumberBounds { path: "body.gate.compare", low: 0.001, high: 1.0 };
+    let share = bounds.read(Some(share), 1.0, errors);
+    let bounds = NumberBounds { path: "body.gate.max_difference_ratio", low: 0.0, high: 1.0 };
+    let max_difference_ratio = bounds.read(given("max_difference_ratio"), DIFFERENCE_RATIO, errors);
+    Some(CompareTerms { share, max_difference_ratio })
 }
 
 fn read_steps(value: Option<&Value>, percentage: Option<i64>, errors: &mut Vec<FieldError>) -> Vec<i64> {
@@ -187,11 +246,7 @@ fn read_gate(value: Option<&Value>, errors: &mut Vec<FieldError>) -> CanaryGate 
         }
     };
     errors.extend(unknown_keys(members, "body.gate", &GATE_KEYS, &[]));
-    for key in ["compare", "max_difference_ratio"] {
-        if members.get(key).is_some_and(|value| !value.is_null()) {
-            errors.push(FieldError::invalid(format!("body.gate.{key}"), NEEDS_SHADOWS));
-        }
-    }
+    let compare = read_compare(members, errors);
     let mut count = |path: &'static str, key: &str, low: u64, high: u64, default: u64| {
         NumberBounds { path, low, high }.read(members.get(key), default, errors)
     };
@@ -211,6 +266,7 @@ fn read_gate(value: Option<&Value>, errors: &mut Vec<FieldError>) -> CanaryGate 
             1.0,
             default.max_error_ratio_delta,
         ),
+        compare,
         max_p99_ratio: ratio("body.gate.max_p99_ratio", "max_p99_ratio", 1.0, 1000.0, default.max_p99_ratio),
         confidence: ratio("body.gate.confidence", "confidence", 0.5, 0.999_999_999, default.confidence),
     }

@@ -107,8 +107,9 @@ fn low_traffic_waits_and_then_pauses() {
 fn bad_hour_of_both_versions_is_no_reason() {
     let plan = usual_plan();
     let counts = |runs: u64, errors: u64| OutcomeCounts { runs, errors, durations: vec![0, runs] };
-    let calm = StepOutcomes { canary: counts(1000, 10), stable: counts(9000, 90) };
-    let storm = StepOutcomes { canary: counts(5000, 1500), stable: counts(5000, 1500) };
+    let compared = CompareCounts::default();
+    let calm = StepOutcomes { canary: counts(1000, 10), stable: counts(9000, 90), compared };
+    let storm = StepOutcomes { canary: counts(5000, 1500), stable: counts(5000, 1500), compared };
     assert_eq!(judge(&plan, &[calm, storm]).0, CanaryVerdict::Good);
 }
 
@@ -117,9 +118,26 @@ fn few_runs_of_either_version_do_not_alarm() {
     let plan = plan(&json!({"steps": [90], "gate": {"min_runs": 30}}));
     let counts = |runs: u64, errors: u64| OutcomeCounts { runs, errors, durations: vec![0, runs] };
     for (canary, stable) in [((30, 1), (300, 0)), ((3000, 200), (30, 0)), ((30, 3), (30, 0))] {
-        let step = StepOutcomes { canary: counts(canary.0, canary.1), stable: counts(stable.0, stable.1) };
+        let (canary_counts, stable_counts) = (counts(canary.0, canary.1), counts(stable.0, stable.1));
+        let step = StepOutcomes { canary: canary_counts, stable: stable_counts, ..StepOutcomes::default() };
         assert_eq!(judge(&plan, &[step]).0, CanaryVerdict::Good, "{canary:?} {stable:?}");
     }
+}
+
+#[test]
+fn differing_answers_roll_back_beyond_permitted_share() {
+    let plan = plan(&json!({"steps": [50], "gate": {"compare": 1, "max_difference_ratio": 0.02}}));
+    let counts = OutcomeCounts { runs: 1000, errors: 0, durations: vec![0, 1000] };
+    for (different, expected) in
+        [(0, CanaryVerdict::Good), (25, CanaryVerdict::Good), (60, CanaryVerdict::Different)]
+    {
+        let compared = CompareCounts { runs: 1000, different };
+        let step = StepOutcomes { canary: counts.clone(), stable: counts.clone(), compared };
+        let (verdict, figures) = judge(&plan, &[step]);
+        assert_eq!((verdict, figures.different_runs), (expected, different));
+    }
+    let step = StepOutcomes { canary: counts.clone(), stable: counts, ..StepOutcomes::default() };
+    assert_eq!(judge(&plan, &[step]).0, CanaryVerdict::TooFew, "nothing was compared");
 }
 
 #[test]
@@ -168,6 +186,12 @@ fn plan_survives_its_document() {
     assert_eq!(plan(&first.to_json()), first);
     let alone = CanaryPlan::parse(json!({"gate": {}}).as_object().unwrap(), Some(20)).unwrap().unwrap();
     assert_eq!((alone.steps, alone.interval_secs), (vec![20], 300));
+    let compared = plan(&json!({"steps": [5], "gate": {"compare": 0.5, "max_difference_ratio": 0.02}}));
+    assert_eq!(compared.gate.compare, Some(CompareTerms { share: 0.5, max_difference_ratio: 0.02 }));
+    assert_eq!(plan(&compared.to_json()), compared);
+    let shadow = plan(&json!({"shadow": true}));
+    assert_eq!((shadow.first_percentage(), plan(&shadow.to_json())), (0, shadow.clone()));
+    assert!(!is_look_due(&shadow, 0, Duration::from_secs(1_000_000)));
     assert_eq!(CanaryPlan::parse(json!({"shadow": false}).as_object().unwrap(), None), Ok(None));
 }
 
@@ -182,9 +206,10 @@ fn impossible_plan_names_place_and_remedy() {
         (json!({"steps": [10], "interval_secs": 9}), "body.interval_secs"),
         (json!({"steps": [10], "gate": {"min_run": 5}}), "body.gate.min_run"),
         (json!({"steps": [10], "gate": {"confidence": 1}}), "body.gate.confidence"),
-        (json!({"steps": [10], "gate": {"compare": 0.1}}), "body.gate.compare"),
+        (json!({"steps": [10], "gate": {"compare": 2}}), "body.gate.compare"),
         (json!({"steps": [10], "gate": {"max_difference_ratio": 0.1}}), "body.gate.max_difference_ratio"),
-        (json!({"shadow": true}), "body.shadow"),
+        (json!({"shadow": 1}), "body.shadow"),
+        (json!({"shadow": true, "steps": [10]}), "body.steps"),
         (json!({"steps": [10], "on_rollback": 5}), "body.on_rollback"),
     ] {
         let errors = CanaryPlan::parse(body.as_object().unwrap(), None).unwrap_err();

@@ -175,6 +175,27 @@ pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<T
     Ok(Transition { changes, answer: newest.version, warnings: Vec::new() })
 }
 
+/// Takes all traffic from the newer of two active versions, which stays active as a shadow.
+///
+/// # Errors
+/// 404 without any version; 400 without two active versions.
+pub fn shadow(id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
+    if versions.is_empty() {
+        return Err(absent(EntityKind::Workflow, id));
+    }
+    let active = active_newest_first(versions);
+    let [canary, stable] = active.as_slice() else {
+        return Err(ServiceError::validation(format!(
+            "a shadow of workflow '{id}' needs two active versions; make a draft with POST \
+             /api/v1/admin/workflows/{id}/versions, then activate it with PATCH \
+             /api/v1/admin/workflows/{id}/status and {{\"status\": \"active\", \"shadow\": true}}"
+        )));
+    };
+    let changes = [canary.active_at(0), stable.active_at(100)];
+    let changes = changes.into_iter().filter(|change| !versions.contains(change)).collect();
+    Ok(Transition { changes, answer: canary.version, warnings: Vec::new() })
+}
+
 /// Returns the message that explains how to begin a split.
 fn single_version(id: &str, version: i64) -> String {
     let path = format!("/api/v1/admin/workflows/{id}");

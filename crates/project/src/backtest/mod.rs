@@ -14,7 +14,7 @@ use svc_engine::RecordingResult;
 
 use crate::run::OfflineWorkflow;
 
-pub use comparison::{BacktestOptions, DifferenceKind, RunComparison, RunDifference};
+pub use comparison::{BacktestOptions, DifferenceKind, RunComparison, RunDifference, compare};
 pub use recorded_line::{RecordedLine, RecordedLineError};
 pub use report::{BacktestReport, DifferenceGroup, DifferenceSample};
 pub use to_case::case_from_recording;

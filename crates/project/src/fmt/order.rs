@@ -65,6 +65,7 @@ impl Shape {
                 "continue_on_error",
                 "for_each",
                 "retry",
+                "retry_safety",
                 "timeout_ms",
                 "parallel",
                 "use",

@@ -44,6 +44,11 @@ impl CalledHosts {
         }
     }
 
+    /// Returns the breakers of the hosts.
+    pub(crate) fn breakers(&self) -> &Breakers {
+        &self.breakers
+    }
+
     /// Admits a call of a host; `None` if its breaker rejects it.
     pub(crate) fn admit(&self, host: &str) -> Option<BreakerPermit<'_>> {
         self.breakers.admit(&self.connector, host)

@@ -86,7 +86,10 @@ impl Repository<Workflow> {
                     }
                     RolloutOrder::Begin { plan, overrides } => {
                         require_override(&id, rollout.as_ref(), overrides)?;
-                        let moved = move_share(conn, &id, plan.first_percentage(), &keys).await?;
+                        let moved = match plan.shadow {
+                            true => move_to_shadow(conn, &id, &keys).await?,
+                            false => move_share(conn, &id, plan.first_percentage(), &keys).await?,
+                        };
                         rows::begin(conn, &id, &plan).await?;
                         Ok(moved)
                     }
@@ -171,6 +174,17 @@ async fn move_share(
 ) -> Result<MutationResult<Workflow>, StoreError> {
     let states = queries::states(conn, EntityKind::Workflow, id).await?;
     let transition = lifecycle::rollout(id, &states, percentage)?;
+    apply::<Workflow>(conn, id, transition, keys).await
+}
+
+/// Takes the traffic from the newer version, which stays active. A rollout that moved by itself ends.
+async fn move_to_shadow(
+    conn: &mut Conn,
+    id: &str,
+    keys: &EnvelopeKeys,
+) -> Result<MutationResult<Workflow>, StoreError> {
+    let states = queries::states(conn, EntityKind::Workflow, id).await?;
+    let transition = lifecycle::shadow(id, &states)?;
     apply::<Workflow>(conn, id, transition, keys).await
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_model::Timestamp;
-use svc_model::gate::{CanaryPlan, CanaryState, OutcomeCounts, StepOutcomes};
+use svc_model::gate::{CanaryPlan, CanaryState, CompareCounts, OutcomeCounts, StepOutcomes};
 
 use crate::clock;
 use crate::database::Database;
@@ -70,6 +70,19 @@ pub struct CanaryReport {
     pub counts: OutcomeCounts,
 }
 
+/// The messages that both versions of a rollout ran within a step, as one process has counted them so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShadowReport {
+    /// Id of the rollout.
+    pub rollout_id: String,
+    /// Index of the step.
+    pub step: usize,
+    /// Id of the process.
+    pub reporter: String,
+    /// All that it has counted within the step.
+    pub counts: CompareCounts,
+}
+
 /// The rollouts that move by themselves.
 #[derive(Clone)]
 pub struct CanaryRollouts(pub(crate) Database);
@@ -126,6 +139,23 @@ impl CanaryRollouts {
                 Box::pin(async move {
                     for report in &reports {
                         rows::write_report(conn, report).await?;
+                    }
+                    Ok(UnitOutcome::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Stores what a process has counted of shadows; each report replaces the one before.
+    ///
+    /// # Errors
+    /// Those of [`report`](Self::report).
+    pub async fn report_shadows(&self, reports: Vec<ShadowReport>) -> Result<(), StoreError> {
+        self.0
+            .write(operation("report_shadows"), move |conn| {
+                Box::pin(async move {
+                    for report in &reports {
+                        rows::write_shadow_report(conn, report).await?;
                     }
                     Ok(UnitOutcome::Keep(()))
                 })

@@ -4,16 +4,16 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
-use svc_model::gate::{CanaryPlan, CanaryState, OutcomeCounts, StepOutcomes};
+use svc_model::gate::{CanaryPlan, CanaryState, CompareCounts, OutcomeCounts, StepOutcomes};
 use svc_model::id::new_ordered_id;
 use svc_model::{EntityKind, LifecycleStatus, ServiceError, Timestamp};
 
-use super::{CanaryReport, CanaryRollout};
+use super::{CanaryReport, CanaryRollout, ShadowReport};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::definitions::queries;
-use crate::schema::{canary_outcomes, canary_rollouts};
+use crate::schema::{canary_outcomes, canary_rollouts, shadow_outcomes};
 
 /// The reason of the end of a rollout by another change.
 const CHANGED: &str = "another change of the traffic ended it";
@@ -99,8 +99,8 @@ pub(in crate::repo) async fn begin(
     let mut active = states.iter().filter(|state| state.status == LifecycleStatus::Active);
     let (Some(canary), Some(stable), None) = (active.next(), active.next(), active.next()) else {
         let message = format!(
-            "the steps of workflow '{workflow}' need an older active version to compare with; \
-             activate this one without steps"
+            "the steps or the shadow of workflow '{workflow}' need an older active version to compare with; \
+             activate this one without them"
         );
         return Err(ServiceError::validation(message).into());
     };
@@ -141,6 +141,8 @@ pub(in crate::repo) async fn forget(conn: &mut Conn, workflow: &str) -> Result<(
     for id in &ids {
         let outcomes = diesel::delete(canary_outcomes::table.filter(canary_outcomes::rollout_id.eq(id)));
         on!(conn, c => outcomes.execute(c).await)?;
+        let shadows = diesel::delete(shadow_outcomes::table.filter(shadow_outcomes::rollout_id.eq(id)));
+        on!(conn, c => shadows.execute(c).await)?;
     }
     let row = diesel::delete(canary_rollouts::table.find(workflow));
     on!(conn, c => row.execute(c).await)?;
@@ -235,6 +237,25 @@ pub(super) async fn write_report(conn: &mut Conn, report: &CanaryReport) -> Resu
     Ok(())
 }
 
+pub(super) async fn write_shadow_report(conn: &mut Conn, report: &ShadowReport) -> Result<(), StoreError> {
+    let counts = (
+        shadow_outcomes::runs.eq(to_column(report.counts.runs)),
+        shadow_outcomes::different.eq(to_column(report.counts.different)),
+    );
+    let place = (
+        shadow_outcomes::rollout_id.eq(report.rollout_id.as_str()),
+        shadow_outcomes::step.eq(to_column(report.step)),
+        shadow_outcomes::reporter.eq(report.reporter.as_str()),
+    );
+    let upsert = diesel::insert_into(shadow_outcomes::table)
+        .values((place, counts))
+        .on_conflict((shadow_outcomes::rollout_id, shadow_outcomes::step, shadow_outcomes::reporter))
+        .do_update()
+        .set(counts);
+    on!(conn, c => upsert.execute(c).await)?;
+    Ok(())
+}
+
 pub(super) async fn outcomes(
     conn: &mut Conn,
     rollout: &CanaryRollout,
@@ -260,6 +281,16 @@ pub(super) async fn outcomes(
         } else if version == rollout.stable_version {
             step.stable.add(&counts);
         }
+    }
+    let rows = shadow_outcomes::table.filter(shadow_outcomes::rollout_id.eq(&rollout.id)).select((
+        shadow_outcomes::step,
+        shadow_outcomes::runs,
+        shadow_outcomes::different,
+    ));
+    let rows: Vec<(i64, i64, i64)> = on!(conn, c => rows.load(c).await)?;
+    for (step, runs, different) in rows {
+        let Some(step) = usize::try_from(step).ok().and_then(|step| steps.get_mut(step)) else { continue };
+        step.compared.add(CompareCounts { runs: from_column(runs), different: from_column(different) });
     }
     Ok(steps)
 }

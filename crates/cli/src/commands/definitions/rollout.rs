@@ -129,9 +129,13 @@ fn describe(rollout: &Value) -> String {
         parts.push("no rollout moves by itself".to_owned());
         return parts.join(", ");
     };
-    let steps = canary["steps"].as_array().map_or(0, Vec::len);
-    let step = canary["step"].as_u64().unwrap_or_default() + 1;
-    parts.push(format!("{state} at step {step} of {steps}"));
+    if canary["shadow"] == true {
+        parts.push(format!("version {} runs as a shadow, {state}", canary["canary_version"]));
+    } else {
+        let steps = canary["steps"].as_array().map_or(0, Vec::len);
+        let step = canary["step"].as_u64().unwrap_or_default() + 1;
+        parts.push(format!("{state} at step {step} of {steps}"));
+    }
     if let Some(reason) = canary["reason"].as_str() {
         parts.push(reason.to_owned());
     }
@@ -149,7 +153,19 @@ fn describe(rollout: &Value) -> String {
             parts.push(format!("99th percentile {ratio:.2} times its"));
         }
     }
+    let shadows = &canary["shadows"];
+    if shadows.is_object() {
+        parts.push(format!("{} of {} compared runs differ", shadows["different"], shadows["runs"]));
+        parts.extend(list_kinds(&shadows["node"]));
+    }
     parts.join(", ")
+}
+
+/// Returns the kinds of differences that the node counted.
+fn list_kinds(node: &Value) -> Option<String> {
+    let kinds = node["kinds"].as_object()?.iter().filter(|(kind, _)| *kind != "same");
+    let kinds: Vec<String> = kinds.map(|(kind, runs)| format!("{kind} {runs}")).collect();
+    (!kinds.is_empty()).then(|| format!("on this node {}", kinds.join(" and ")))
 }
 
 #[cfg(test)]
@@ -167,6 +183,14 @@ mod tests {
         let expected = "version 2 serves 25 %, version 1 serves 75 %, watching at step 2 of 2, 2 of 300 runs failed, \
              of version 1 5 of 900, 99th percentile 1.23 times its";
         assert_eq!(describe(&rollout), expected);
+        let shadow = json!({
+            "versions": [{"version": 2, "rollout_percentage": 0}, {"version": 1, "rollout_percentage": 100}],
+            "canary": {"state": "watching", "shadow": true, "canary_version": 2, "steps": [], "figures": null,
+                "shadows": {"runs": 10, "different": 3, "node": {"kinds": {"same": 7, "new-call": 3}}}},
+        });
+        let expected = "version 2 serves 0 %, version 1 serves 100 %, version 2 runs as a shadow, watching, \
+             3 of 10 compared runs differ, on this node new-call 3";
+        assert_eq!(describe(&shadow), expected);
         let plain = json!({"versions": [{"version": 1, "rollout_percentage": 100}], "canary": null});
         assert_eq!(describe(&plain), "version 1 serves 100 %, no rollout moves by itself");
     }

@@ -8,7 +8,6 @@ use super::{Assembly, CallMode, Parts};
 use crate::error::CompileError;
 use crate::expression::{Condition, Expression, SecretPolicy};
 use crate::truth::ResultUse;
-use crate::workflow::authored::authored_input;
 use crate::workflow::fan_out_spec::FanOutSpec;
 use crate::workflow::loop_spec::{Loop, LoopList, parse_loop};
 use crate::workflow::program::{
@@ -106,13 +105,12 @@ impl Assembly<'_> {
     }
 
     fn call_action(&mut self, task: &TaskSource<'_>, bounds: StepBounds) -> Result<StepAction, CompileError> {
-        let input = authored_input(&task.element["function"]);
         let input_at = format!("{}.function.input", task.at);
-        let call = self.call(&task.names.id, &task.names.function, input, &input_at)?;
+        let call = self.call(&task.names.id, &task.names.function, task.element, &input_at)?;
         let StepBounds { retry, timeout, .. } = bounds;
         // The answer of a stub does not change while one waits.
         let retry = match self.calls {
-            CallMode::Live => retry,
+            CallMode::Live | CallMode::Shadow => retry,
             CallMode::Stubbed => retry.map(TaskRetry::without_delay),
         };
         if retry.is_none() && timeout.is_none() {
