@@ -6,10 +6,10 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-backtest drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-backtest drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -128,6 +128,12 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	$(CARGO) build -p svc --bin svc-server -p svc-drills --bin drill-kafka
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
+
+drill-backtest: ## a draft with a changed rule over stored runs, on an optimised binary, without load and beside requests: exactly the runs that differ, nothing called (RUNS=n, by default 10000)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build --no-default-features -p svc-drills --bin drill-backtest
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-backtest" "$$target/release/svc-server" $(or $(RUNS),10000) "$$target/drill-backtest.json"
 
 drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares, delays, repeats, quotas and webhooks on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n repeats=n quotas=n webhooks=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, requests with one key, the limit, events a round)
 	$(CARGO) build --release -p svc --bin svc-server

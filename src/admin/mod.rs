@@ -95,7 +95,9 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/recordings", recordings::list);
     router.add(Method::DELETE, "/recordings", recordings::delete);
     router.get("/recordings/{id}", recordings::read);
-    router.post("/workflows/{id}/backtest", recordings::backtests::start);
+    router.post("/workflows/{id}/backtest", recordings::backtests::start_workflow);
+    router.post("/channels/{id}/backtest", recordings::backtests::start_channel);
+    router.get("/backtests", recordings::backtests::list);
     router.get("/backtests/{id}", recordings::backtests::read);
     router.post("/backtests/{id}/abort", recordings::backtests::abort);
     router.get("/trace-dlq", dead_letters::list);

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
-use svc_channels::remove_response_control;
+use svc_contract::remove_response_control;
 use svc_model::{AuditResource, ServiceError, Timestamp};
 use svc_store::{TraceAttempt, TraceMode, TraceRecord, TraceRow, TraceStatus};
 

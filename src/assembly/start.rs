@@ -29,13 +29,13 @@ use crate::assembly::parts::console::SampledParts;
 use crate::assembly::parts::credentials::Issuers;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka, registry, store,
-    traces, webhooks,
+    backtests, bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka,
+    registry, store, traces, webhooks,
 };
 use crate::assembly::propagation::{self, DefinitionLoader, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
-use crate::backtests::NodeBacktests;
+use crate::backtests::BacktestHandle;
 use crate::backups::BackupDirectory;
 use crate::boot_packages::BootPackages;
 use crate::bulk::BulkHandle;
@@ -172,6 +172,7 @@ struct StartedParts {
     serving: ServingParts,
     cron: Option<CronHandle>,
     bulk: BulkHandle,
+    backtests: BacktestHandle,
     console: Option<ConsoleHandle>,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
@@ -214,6 +215,7 @@ async fn start_parts(
     let (BaseParts { store, nodes, traces, .. }, registry) = (&base, &serving.registry);
     let cron = cron::start(assembly, store, registry).await?;
     let bulk = bulk::start(assembly, store, nodes, traces, cron.as_ref()).await?;
+    let backtests = backtests::start(assembly, store, nodes).await?;
     let sampled = SampledParts { store, nodes, registry, traces, cron: cron.as_ref(), instance_id };
     let console = console::start(assembly, sampled).await?;
     let loader = DefinitionLoader {
@@ -227,7 +229,7 @@ async fn start_parts(
     let kafka = KafkaIngress::start(assembly, registry).await?;
     #[cfg(not(feature = "kafka"))]
     let kafka = None;
-    Ok(StartedParts { base, serving, cron, bulk, console, propagation, kafka })
+    Ok(StartedParts { base, serving, cron, bulk, backtests, console, propagation, kafka })
 }
 
 /// Starts the parts below the definitions.
@@ -307,7 +309,7 @@ struct ProcessInputs {
 fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) -> AppState {
     let ProcessInputs { instance_id, settings, certificates, file_lock, trust, packages } = inputs;
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, backups, log, .. } = assembly;
-    let StartedParts { base, serving, cron, bulk, console, propagation, kafka } = parts;
+    let StartedParts { base, serving, cron, bulk, backtests, console, propagation, kafka } = parts;
     AppState {
         serving: ServingDefinitions {
             registry: serving.registry,
@@ -327,7 +329,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             cron_metrics: metrics.cron,
             rollouts: metrics.rollouts,
             bulk,
-            backtests: NodeBacktests::default(),
+            backtests,
             webhooks: base.webhooks,
             console,
             brokers: base.brokers,

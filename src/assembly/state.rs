@@ -29,7 +29,7 @@ use crate::assembly::consumers::ConsumerLoader;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
-use crate::backtests::NodeBacktests;
+use crate::backtests::BacktestHandle;
 use crate::backups::BackupDirectory;
 use crate::boot_packages::BootPackages;
 use crate::bulk::BulkHandle;
@@ -108,8 +108,8 @@ pub struct NodeWork {
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
     pub(crate) bulk: BulkHandle,
-    /// The backtests of this node.
-    pub(crate) backtests: NodeBacktests,
+    /// The driver of backtests.
+    pub(crate) backtests: BacktestHandle,
     /// The webhooks to customers.
     pub(crate) webhooks: WebhookHandle,
     /// The live data of the console; `None` if the console is off.

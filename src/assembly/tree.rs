@@ -18,8 +18,8 @@
 //! (`shutdown.rs`).
 
 use crate::assembly::parts::{
-    bulk, channels, cluster, connectors, console, credentials, cron, host, housekeeping, kafka, registry,
-    store, traces, webhooks,
+    backtests, bulk, channels, cluster, connectors, console, credentials, cron, host, housekeeping, kafka,
+    registry, store, traces, webhooks,
 };
 use crate::assembly::row::{EndedBy, RunsOn, ServicePart, task};
 
@@ -28,7 +28,7 @@ mod tests;
 
 /// Every part of the service.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service and with the source"))]
-pub(crate) static PARTS: [&ServicePart; 15] = [
+pub(crate) static PARTS: [&ServicePart; 16] = [
     &store::PART,
     &credentials::PART,
     &cluster::PART,
@@ -39,6 +39,7 @@ pub(crate) static PARTS: [&ServicePart; 15] = [
     &channels::PART,
     &cron::PART,
     &bulk::PART,
+    &backtests::PART,
     &webhooks::PART,
     &console::PART,
     &housekeeping::PART,

@@ -6,7 +6,8 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue,
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use svc_api::{DataEnvelope, SubmissionError, SubmissionState};
-use svc_channels::{ChannelResponse, TRACE_ID_HEADER, remove_response_control};
+use svc_channels::{ChannelResponse, TRACE_ID_HEADER};
+use svc_contract::remove_response_control;
 use svc_model::ServiceError;
 use svc_store::{TraceRecord, TraceStatus};
 use uuid::Uuid;

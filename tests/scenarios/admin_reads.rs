@@ -31,6 +31,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "trace-dlq",
         "recordings",
         "recordings/none",
+        "backtests",
         "backtests/none",
         "audit-logs",
         "errors",

@@ -51,8 +51,9 @@ fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 19] = [
+const REFUSED: [&str; 20] = [
     "workflows/w/backtest",
+    "channels/w/backtest",
     "backtests/none/abort",
     "workflows/w/test",
     "channels/w/test",

@@ -1,4 +1,4 @@
-//! Recordings of runs: which are kept, what they hold, who reads them, and their deletion.
+//! Recordings of runs: which are kept, what they hold, who reads them, their deletion, and backtests over them.
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
@@ -74,9 +74,13 @@ fn backtest_names_runs_that_a_draft_changes() {
     };
     serve_with(&mut client, "price", json!({"tracing": {"record": {"share": 1}}}), sum(8));
     for n in 0..10 {
-        assert_eq!(client.json("POST", "/api/v1/data/price", &json!({"n": n})).unwrap().status, 200);
+        let (path, status) = if n % 2 == 0 { ("price", 200) } else { ("price/async", 202) };
+        let sent = client.json("POST", &format!("/api/v1/data/{path}"), &json!({"n": n})).unwrap();
+        assert_eq!(sent.status, status, "{}", sent.text());
     }
     eventually(|| list(&mut client, "workflow=price").len() == 10);
+    let accepted = list(&mut client, "workflow=price").into_iter().filter(|row| row["source"] == "async");
+    assert_eq!(accepted.count(), 5);
     let workflow = "/api/v1/admin/workflows/price";
     let start = format!("{workflow}/backtest");
     error(&client.json("POST", &start, &json!({})).unwrap(), 404, "NOT_FOUND");
@@ -91,9 +95,38 @@ fn backtest_names_runs_that_a_draft_changes() {
     let report = client.get(&path).unwrap().json()["data"]["report"].clone();
     assert_eq!((&report["kinds"]["same"], &report["kinds"]["different-answer"]), (&json!(8), &json!(2)));
     assert_eq!(report["groups"][0]["subject"], "data.price");
-    assert_eq!(
-        client.json("POST", &format!("{path}/abort"), &json!({})).unwrap().status,
-        200,
-        "it has ended"
-    );
+    error(&client.json("POST", &format!("{path}/abort"), &json!({})).unwrap(), 409, "CONFLICT");
+    let listed = client.get("/api/v1/admin/backtests").unwrap().json()["data"][0].clone();
+    assert_eq!((&listed["definition"], &listed["done"]), (&json!("price"), &json!(10)));
+    assert!(listed.get("report").is_none(), "{listed}");
+    let audits = client.get("/api/v1/admin/audit-logs?action=backtest_end").unwrap().json();
+    assert_eq!(audits["data"][0]["details"]["kinds"]["different-answer"], 2);
+}
+
+#[test]
+fn channel_draft_is_judged_by_its_guards() {
+    let server = start();
+    let mut client = server.client();
+    let tasks = json!([{"id": "take", "name": "Take", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.n", "logic": {"var": "payload.n"}}]}}}]);
+    serve_with(&mut client, "order", json!({"tracing": {"record": {"share": 1}}}), tasks);
+    for n in 0..5 {
+        assert_eq!(client.json("POST", "/api/v1/data/order", &json!({"n": n})).unwrap().status, 200);
+    }
+    eventually(|| list(&mut client, "channel=order").len() == 5);
+    let channel = "/api/v1/admin/channels/order";
+    assert_eq!(client.json("POST", &format!("{channel}/versions"), &json!({})).unwrap().status, 201);
+    let schema = json!({"type": "object", "properties": {"n": {"minimum": 2}}});
+    let config = json!({"request": {"schema": schema}, "rate_limit": {"requests_per_second": 1}});
+    let changed = client.json("PUT", channel, &json!({"config": config})).unwrap();
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    let started = client.json("POST", &format!("{channel}/backtest"), &json!({})).unwrap();
+    assert_eq!(started.status, 202, "{}", started.text());
+    let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "completed");
+    let report = client.get(&path).unwrap().json()["data"]["report"].clone();
+    assert_eq!((&report["kinds"]["same"], &report["kinds"]["new-error"]), (&json!(3), &json!(2)));
+    assert_eq!(report["groups"][0]["subject"], "refused by request.schema");
+    let guards = json!({"judged": ["request.schema"], "not_judged": ["rate_limit"]});
+    assert_eq!(report["guards"], guards);
 }

@@ -31,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/vault", &["svc-outbound", "svc-secrets"]),
     ("crates/ledger", &["svc-model"]),
     ("crates/dialect", &["svc-model"]),
-    ("crates/contract", &["svc-model"]),
+    ("crates/contract", &["svc-engine", "svc-model"]),
     (
         "crates/project",
         &["svc-auth", "svc-contract", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"],

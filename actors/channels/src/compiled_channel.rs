@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_contract::ResponseShaper;
 use svc_engine::Flow;
 use svc_model::config::auth::ConsumerSelection;
 use svc_model::config::{
@@ -17,7 +18,6 @@ use svc_secrets::Resolver;
 use svc_traces::{QueueShares, TracePolicy};
 use uuid::Uuid;
 
-use crate::answer::response_shape::ResponseShaper;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
 use crate::guards::{CacheKeyInputs, Guards, RefusalCounts, RefusalTotals};

@@ -43,7 +43,6 @@ mod shared_cache;
 
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 pub use answer::response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
-pub use answer::response_shape::remove_response_control;
 pub use body::{
     BodyKind, CloudEvent, CloudEvents, ContentKind, EventFacts, EventMode, add_field, parse_csv, parse_text,
     parse_xml, read_batch, read_request, read_structured,

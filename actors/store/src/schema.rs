@@ -429,9 +429,32 @@ table! {
     }
 }
 
+table! {
+    /// Backtests of workflows and channels.
+    backtests (id) {
+        id -> Text,
+        kind -> Text,
+        definition -> Text,
+        version -> BigInt,
+        terms_json -> Text,
+        run_limit -> BigInt,
+        state -> Text,
+        done -> BigInt,
+        position -> Nullable<Text>,
+        report_json -> Nullable<Text>,
+        reason -> Nullable<Text>,
+        holder -> Nullable<Text>,
+        held_until -> Nullable<Timestamp>,
+        started_by -> Text,
+        started_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(definitions, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
 diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);
 diesel::allow_tables_to_appear_in_same_query!(bulk_runs, nodes);
+diesel::allow_tables_to_appear_in_same_query!(backtests, nodes);
 diesel::allow_tables_to_appear_in_same_query!(node_figures, nodes);

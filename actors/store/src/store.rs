@@ -24,8 +24,8 @@ use svc_secrets::EnvelopeKeys;
 
 use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
-    AuditLog, BulkRuns, CanaryRollouts, ChannelPauses, ConfigEpoch, ConnectorRepository, Consumers,
-    DeadLetterRepository, ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases,
+    AuditLog, Backtests, BulkRuns, CanaryRollouts, ChannelPauses, ConfigEpoch, ConnectorRepository,
+    Consumers, DeadLetterRepository, ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases,
     PackageReceipts, QuotaCounts, Recordings, Repository, StatusChanges, TokenStates, TraceRepository,
     Webhooks,
 };
@@ -225,6 +225,11 @@ impl Store {
     /// Returns the receipts of packages.
     pub fn packages(&self) -> PackageReceipts {
         PackageReceipts(self.database())
+    }
+
+    /// Returns the backtests.
+    pub fn backtests(&self) -> Backtests {
+        Backtests(self.database())
     }
 
     /// Returns the runs of actions on many rows.

@@ -323,7 +323,8 @@ mod tests {
             assert_eq!(operation["security"].as_array().map(Vec::len), Some(2), "{}", endpoint.id);
             let has = |status: &str| operation["responses"].get(status).is_some();
             assert!(has("400") && has("401") && has("500") && has("503"), "{}", endpoint.id);
-            let is_confidential = ["listRecordings", "getRecording", "getBacktest"].contains(&endpoint.id);
+            let is_confidential =
+                ["listRecordings", "getRecording", "listBacktests", "getBacktest"].contains(&endpoint.id);
             assert_eq!(has("403"), endpoint.method != Method::Get || is_confidential, "{}", endpoint.id);
             assert_eq!(has("413") && has("415"), endpoint.body.is_some(), "{}", endpoint.id);
         }

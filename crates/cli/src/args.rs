@@ -24,6 +24,7 @@ use crate::commands::operation::kafka::KafkaCommand;
 use crate::commands::operation::live::LiveArgs;
 use crate::commands::operation::nodes::NodesArgs;
 use crate::commands::operation::webhooks::WebhookCommand;
+use crate::commands::runs::backtests::BacktestCommand;
 use crate::commands::runs::benchmark::BenchmarkArgs;
 use crate::commands::runs::cron::{CronCommand, WhyArgs};
 use crate::commands::runs::dlq::DeadLetterCommand;
@@ -79,6 +80,9 @@ pub(crate) enum ClientCommand {
     /// Show, export and delete recorded runs
     #[command(subcommand)]
     Recordings(RecordingCommand),
+    /// Show backtests, and end them; 'workflows backtest' and 'channels backtest' start them
+    #[command(subcommand)]
+    Backtests(BacktestCommand),
     /// Show, requeue and purge dead letters
     #[command(subcommand)]
     Dlq(DeadLetterCommand),

@@ -103,7 +103,7 @@ impl AuthorCommand {
             Self::Analyze(args) => args.format != ReportFormat::Text,
             Self::Lint(args) => args.format != ReportFormat::Text,
             Self::Test(args) => args.format != TestFormat::Text,
-            Self::Backtest(args) => args.format != BacktestFormat::Text,
+            Self::Backtest(args) => args.runs.format != BacktestFormat::Text,
             Self::Package(args) => args.writes_document(),
             Self::Fmt(_) | Self::New(_) => false,
         }

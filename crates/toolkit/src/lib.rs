@@ -27,7 +27,9 @@ mod schema;
 mod test;
 
 pub use analyze::AnalyzeArgs;
-pub use backtest::{BacktestArgs, BacktestFormat};
+pub use backtest::{
+    BacktestArgs, BacktestFormat, RecordedRunArgs, write_backtest_junit, write_recorded_case,
+};
 pub use case::CaseArgs;
 pub use command::{AuthorCommand, run};
 pub use compile::{CompileArgs, CompileFormat};
@@ -37,9 +39,9 @@ pub use fmt::FmtArgs;
 pub use lint::LintArgs;
 pub use new::NewArgs;
 pub use package::{
-    ApplyArgs, BootFailure, BootNode, BootPackage, BootState, DeployedProject, PackageArgs, PackageCommand,
-    PackageDiffArgs, PackageExportArgs, PackageFormat, PackageLintArgs, PackageSignArgs, PackageVerifyArgs,
-    PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
+    ApplyArgs, BootFailure, BootNode, BootPackage, BootState, DeployedProject, PackageArgs,
+    PackageBacktestArgs, PackageCommand, PackageDiffArgs, PackageExportArgs, PackageFormat, PackageLintArgs,
+    PackageSignArgs, PackageVerifyArgs, PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
 };
 pub use project_files::Boundaries;
 pub use schema::SchemaArgs;

@@ -1,47 +1,50 @@
-//! Backtests: a version of a workflow over stored recordings. They are of one node, which the answer to the start names.
-
-use std::sync::Arc;
+//! Backtests: a version of a workflow or of a channel over stored recordings.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Map, Value};
-use svc_api::{BacktestDetail, BacktestStarted, DataEnvelope};
+use serde_json::{Map, Value, json};
+use svc_api::{BacktestDetail, BacktestStarted, DataEnvelope, PageEnvelope};
 use svc_model::{
-    AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError, Workflow, nearest, unknown_keys,
+    AuditAction, AuditResource, EntityKind, FieldError, ServiceError, Timestamp, nearest, unknown_keys,
 };
-use svc_project::OfflineWorkflow;
-use svc_project::backtest::BacktestOptions;
-use svc_store::RecordingFilter;
+use svc_store::{Mutation, NewBacktest, RecordingFilter, StoredBacktest};
 
 use super::require_full_access;
-use crate::admin::nodes::require_node;
 use crate::admin::query::QueryParameters;
 use crate::admin::request_body::{read_instant, require_known_keys};
 use crate::admin::response::data_response;
-use crate::backtests::{BacktestOrder, NodeBacktest};
+use crate::backtests::{BacktestSubject, BacktestTerms};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
+/// The resource type in audit rows.
+const RESOURCE: AuditResource = AuditResource::Backtest;
+
 /// Recorded runs of a backtest that names no limit, and the most that one may have.
-const DEFAULT_LIMIT: u64 = 1000;
-const MOST: u64 = 100_000;
+const DEFAULT_LIMIT: i64 = 1000;
+const MOST: i64 = 100_000;
+
+/// Backtests that may not have ended, of all nodes together. A further one is refused.
+const MOST_OPEN: usize = 10;
 
 /// Words of the filter.
 const WORDS: [&str; 6] = ["channel", "run_key", "version", "outcome", "since", "until"];
 
-/// The body of `POST /workflows/{id}/backtest`.
-struct BacktestTerms {
+/// Roots of paths that are not compared.
+const ROOTS: [&str; 4] = ["data", "input", "headers", "body"];
+
+/// The body of a start.
+struct BacktestOrder {
     /// The number of the version; `None` for the draft.
     version: Option<i64>,
-    filter: RecordingFilter,
-    limit: u64,
-    ignore: Vec<String>,
+    terms: BacktestTerms,
+    limit: i64,
 }
 
-/// `POST /workflows/{id}/backtest`: starts a backtest on this node.
-pub(in crate::admin) async fn start(
+/// `POST /workflows/{id}/backtest`: puts a backtest of a workflow on record.
+pub(in crate::admin) async fn start_workflow(
     state: Data<AppState>,
     caller: AdminCaller,
     id: Path<String>,
@@ -49,41 +52,93 @@ pub(in crate::admin) async fn start(
     body: JsonBody,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let BacktestTerms { version, filter, limit, ignore } = read_request(&id, &body.0)?;
-    let workflow = find_version(&state, &id, version).await?;
-    let engine = svc_toolkit::offline::engine_builder().build();
-    let offline = OfflineWorkflow::from_stored(&engine, &workflow).map_err(ServiceError::from)?;
-    // Recorded before it starts: whatever it reads, somebody asked for it.
-    state.store.audit().record(caller.audit(AuditAction::Test, EntityKind::Workflow, &id)).await?;
-    state.metrics.record_audit_event(AuditAction::Test, EntityKind::Workflow);
-    let order = BacktestOrder {
-        workflow_id: workflow.workflow_id,
-        version: workflow.version,
-        workflow: offline,
-        filter,
-        limit,
-        options: BacktestOptions { ignore },
-        started_by: caller.principal.name().to_owned(),
-    };
-    let started = state.work.backtests.start(order, state.store.recordings())?;
-    let answer = BacktestStarted { id: started.id.clone(), node: state.work.nodes.id().to_string() };
-    Ok(HttpResponse::Accepted().json(DataEnvelope { data: answer }))
+    start(&state, &caller, EntityKind::Workflow, &id, read_request(&body.0)?).await
 }
 
-/// `GET /backtests/{id}`: the progress of a backtest of this node, and its report.
-pub(in crate::admin) async fn read(
+/// `POST /channels/{id}/backtest`: puts a backtest of a channel, with its guards, on record.
+pub(in crate::admin) async fn start_channel(
     state: Data<AppState>,
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    body: JsonBody,
 ) -> Answer {
-    require_full_access(&caller)?;
-    require_node(&state, &query)?;
-    let backtest = find(&state, &id)?;
-    Ok(data_response(to_detail(&backtest)))
+    query.refuse_dry_run()?;
+    start(&state, &caller, EntityKind::Channel, &id, read_request(&body.0)?).await
 }
 
-/// `POST /backtests/{id}/abort`: ends a backtest before its next run. The report of those so far is kept.
+/// Puts a backtest on record and wakes the driver of this node. A version that cannot be compiled is refused here.
+async fn start(
+    state: &AppState,
+    caller: &AdminCaller,
+    kind: EntityKind,
+    id: &str,
+    order: BacktestOrder,
+) -> Answer {
+    let BacktestOrder { version, mut terms, limit } = order;
+    let subject = BacktestSubject::load(&state.store, kind, id, version).await.map_err(ServiceError::from)?;
+    let given = terms.filter.channel.as_deref();
+    match subject.channel_name() {
+        Some(name) if given.is_some_and(|given| given != name) => {
+            let why = format!("a backtest of a channel takes its own recordings, those of '{name}'");
+            return Err(ServiceError::from(FieldError::invalid("body.filter.channel", why)).into());
+        }
+        Some(name) => terms.filter.channel = Some(name.to_owned()),
+        None => terms.filter.workflow = Some(id.to_owned()),
+    }
+    // What is recorded meanwhile is not part of it.
+    terms.filter.until = terms.filter.until.or_else(|| Some(Timestamp::now()));
+    let terms = terms.to_words();
+    let mut audit = caller.audit(AuditAction::BacktestStart, RESOURCE, "");
+    let facts = json!({
+        "kind": kind.name(),
+        "definition": id,
+        "version": subject.version,
+        "filter": &terms["filter"],
+        "limit": limit,
+    });
+    if let (Value::Object(details), Value::Object(facts)) =
+        (audit.details.get_or_insert_with(|| json!({})), facts)
+    {
+        details.extend(facts);
+    }
+    let new = NewBacktest {
+        kind,
+        definition: id.to_owned(),
+        version: subject.version,
+        terms,
+        limit,
+        started_by: caller.principal.name().to_owned(),
+    };
+    let started = state.store.backtests().start(new, MOST_OPEN, Mutation::new(audit)).await?;
+    state.metrics.record_audit_event(AuditAction::BacktestStart, RESOURCE);
+    state.work.backtests.wake();
+    Ok(HttpResponse::Accepted().json(DataEnvelope { data: BacktestStarted { id: started.id } }))
+}
+
+/// `GET /backtests`, the newest first, without their reports.
+pub(in crate::admin) async fn list(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    query: QueryParameters,
+) -> Answer {
+    require_full_access(&caller)?;
+    let page = query.page()?;
+    let (rows, total) = state.store.backtests().list(page).await?;
+    let rows = rows.into_iter().map(|row| to_detail(StoredBacktest { report: None, ..row }));
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows, total, page)))
+}
+
+/// `GET /backtests/{id}`: the progress of a backtest, and its report so far.
+pub(in crate::admin) async fn read(state: Data<AppState>, caller: AdminCaller, id: Path<String>) -> Answer {
+    require_full_access(&caller)?;
+    let backtest = state.store.backtests().get(&id).await?;
+    let backtest =
+        backtest.ok_or_else(|| ServiceError::not_found(format!("backtest '{id}' does not exist")))?;
+    Ok(data_response(to_detail(backtest)))
+}
+
+/// `POST /backtests/{id}/abort`: ends a backtest before its next write. The report so far is kept.
 pub(in crate::admin) async fn abort(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -91,34 +146,14 @@ pub(in crate::admin) async fn abort(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    require_node(&state, &query)?;
-    let backtest = find(&state, &id)?;
-    let workflow = backtest.workflow_id.as_str();
-    state.store.audit().record(caller.audit(AuditAction::Abort, EntityKind::Workflow, workflow)).await?;
-    state.metrics.record_audit_event(AuditAction::Abort, EntityKind::Workflow);
-    backtest.abort();
-    Ok(data_response(to_detail(&backtest)))
+    let mutation = Mutation::new(caller.audit(AuditAction::Abort, RESOURCE, &id));
+    let backtest = state.store.backtests().abort(&id, mutation).await?;
+    state.metrics.record_audit_event(AuditAction::Abort, RESOURCE);
+    Ok(data_response(to_detail(backtest)))
 }
 
-fn find(state: &AppState, id: &str) -> Result<Arc<NodeBacktest>, ServiceError> {
-    let known = state.work.backtests.find(id);
-    known.ok_or_else(|| ServiceError::not_found(format!("backtest '{id}' does not exist on this node")))
-}
-
-/// Returns a version of a workflow, or its draft.
-async fn find_version(state: &AppState, id: &str, version: Option<i64>) -> Result<Workflow, ServiceError> {
-    let workflows = state.store.workflows();
-    let found = match version {
-        Some(version) => workflows.version(id, version).await?,
-        None => workflows.latest(id).await?.filter(|latest| latest.status == LifecycleStatus::Draft),
-    };
-    found.ok_or_else(|| {
-        let what = version.map_or_else(|| "draft".to_owned(), |version| format!("version {version}"));
-        ServiceError::not_found(format!("workflow '{id}' has no {what}"))
-    })
-}
-
-fn read_request(id: &str, body: &Value) -> Result<BacktestTerms, ServiceError> {
+/// Reads the body of a start.
+fn read_request(body: &Value) -> Result<BacktestOrder, ServiceError> {
     let members = require_known_keys(body, &["version", "filter", "limit", "ignore"])?;
     let version = match members.get("version") {
         None | Some(Value::Null) => None,
@@ -131,7 +166,7 @@ fn read_request(id: &str, body: &Value) -> Result<BacktestTerms, ServiceError> {
     let limit = match members.get("limit") {
         None | Some(Value::Null) => DEFAULT_LIMIT,
         Some(limit) => limit
-            .as_u64()
+            .as_i64()
             .filter(|limit| (1..=MOST).contains(limit))
             .ok_or_else(|| FieldError::invalid("body.limit", format!("must be between 1 and {MOST}")))?,
     };
@@ -140,8 +175,7 @@ fn read_request(id: &str, body: &Value) -> Result<BacktestTerms, ServiceError> {
         Some(Value::Object(words)) => read_filter(words)?,
         Some(other) => return Err(FieldError::type_mismatch("body.filter", "object", other).into()),
     };
-    let filter = RecordingFilter { workflow: Some(id.to_owned()), ..filter };
-    Ok(BacktestTerms { version, filter, limit, ignore: read_ignored(members)? })
+    Ok(BacktestOrder { version, terms: BacktestTerms { filter, ignore: read_ignored(members)? }, limit })
 }
 
 fn read_filter(words: &Map<String, Value>) -> Result<RecordingFilter, ServiceError> {
@@ -181,29 +215,31 @@ fn read_ignored(members: &Map<String, Value>) -> Result<Vec<String>, ServiceErro
     let paths = paths.ok_or_else(|| FieldError::type_mismatch("body.ignore", "array of strings", list))?;
     for path in &paths {
         let root = path.split('.').next().unwrap_or_default();
-        if !["data", "input"].contains(&root) {
-            let hint = nearest(root, ["data", "input"])
-                .map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            let why = format!("a path begins with data or input{hint}");
+        if !ROOTS.contains(&root) {
+            let hint =
+                nearest(root, ROOTS).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            let why = format!("a path begins with data, input, headers or body{hint}");
             return Err(FieldError::invalid("body.ignore", why).into());
         }
     }
     Ok(paths)
 }
 
-fn to_detail(backtest: &NodeBacktest) -> BacktestDetail {
-    let progress = backtest.progress();
+fn to_detail(backtest: StoredBacktest) -> BacktestDetail {
     BacktestDetail {
-        id: backtest.id.clone(),
-        workflow_id: backtest.workflow_id.clone(),
+        id: backtest.id,
+        kind: backtest.kind,
+        definition: backtest.definition,
         version: backtest.version,
-        state: progress.state.name().to_owned(),
+        state: backtest.state,
         limit: backtest.limit,
-        done: progress.done,
-        report: progress.report,
-        reason: progress.reason,
-        started_by: backtest.started_by.clone(),
+        done: backtest.done,
+        terms: backtest.terms.into(),
+        report: backtest.report,
+        reason: backtest.reason,
+        node: backtest.holder,
+        started_by: backtest.started_by,
         started_at: backtest.started_at,
-        ended_at: progress.ended_at,
+        ended_at: backtest.ended_at,
     }
 }

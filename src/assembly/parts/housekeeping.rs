@@ -169,8 +169,11 @@ fn housekeeping_jobs(
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("recording_cleanup", traces.cleanup_interval_secs, lease, move || {
-            let recordings = store.recordings();
-            async move { recordings.delete_expired(hours, CHUNK).await }
+            let (recordings, backtests) = (store.recordings(), store.backtests());
+            async move {
+                let deleted = recordings.delete_expired(hours, CHUNK).await?;
+                Ok(deleted + backtests.delete_expired(hours, CHUNK).await?)
+            }
         }));
     }
     if config.webhooks.retention_hours > 0 {

@@ -1,6 +1,7 @@
 //! The parts of the service: one for each actor crate, with its rows of the [table](crate::assembly::tree), its settings
 //! and its start. The actors of an embedding application are a part too.
 
+pub(crate) mod backtests;
 pub(crate) mod bulk;
 pub(crate) mod channels;
 pub(crate) mod cluster;

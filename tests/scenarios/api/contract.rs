@@ -9,7 +9,7 @@ use super::recorder::RecordedExchange;
 /// Operations whose success needs what the script does not make, brokers, an open circuit breaker, an occurrence, a
 /// backtest or a bulk run that goes on, a watched project, or ends the server. Packages, backups and recordings have
 /// scenarios of their own.
-const WITHOUT_SUCCESS: [&str; 15] = [
+const WITHOUT_SUCCESS: [&str; 16] = [
     "abortBacktest",
     "abortBulkRun",
     "cancelOccurrence",
@@ -25,6 +25,7 @@ const WITHOUT_SUCCESS: [&str; 15] = [
     "resetCircuitBreaker",
     "skipKafkaRecord",
     "startBacktest",
+    "startChannelBacktest",
 ];
 
 /// Checks that each answer has a described status, the described media type and a body that its schema allows.

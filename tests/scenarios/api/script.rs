@@ -285,11 +285,11 @@ fn recordings(recorder: &mut Recorder) {
     let base = format!("{ADMIN}/recordings");
     recorder.send("GET", &format!("{base}?channel=nothing&outcome=failed&limit=5"), "");
     recorder.send("GET", &format!("{base}/{NOBODY}"), "");
-    recorder.send("DELETE", &format!("{base}?run_key=none&dry_run=true"), "");
-    recorder.send("DELETE", &format!("{base}?run_key=none"), "");
-    recorder.send("DELETE", &base, "");
-    recorder.send("POST", &format!("{ADMIN}/workflows/nothing/backtest"), r#"{"version": 1}"#);
+    let deletions = ["?run_key=none&dry_run=true", "?run_key=none", ""];
+    deletions.iter().for_each(|query| drop(recorder.send("DELETE", &format!("{base}{query}"), "")));
     recorder.send("POST", &format!("{ADMIN}/workflows/nothing/backtest"), r#"{"limit": 0}"#);
+    recorder.send("POST", &format!("{ADMIN}/channels/nothing/backtest"), r#"{"version": 1}"#);
+    recorder.send("GET", &format!("{ADMIN}/backtests?limit=5"), "");
     recorder.send("GET", &format!("{ADMIN}/backtests/{NOBODY}"), "");
     recorder.send("POST", &format!("{ADMIN}/backtests/{NOBODY}/abort"), "");
 }

@@ -101,3 +101,37 @@ fn backtest_that_cannot_be_made_exits_with_two() {
     assert!(other.err().contains("runs.jsonl:1: this is no recorded run"), "{}", other.err());
     assert_eq!(command(root, &[&BACKTEST[..], &["--fail-on", "new-eror"]].concat()).code(), Some(2));
 }
+
+#[test]
+fn project_is_run_over_runs_of_its_workflows() {
+    let project = project(25);
+    let root = project.path();
+    let rule = json!({">": [{"var": "data.quantity"}, 1]});
+    let config = json!({"validation_logic": rule, "rate_limit": {"requests_per_second": 9}});
+    let channel = json!({"channel_id": "price", "name": "price", "channel_type": "sync", "protocol": "rest",
+        "methods": ["POST"], "route_pattern": "/price", "workflow_id": "price", "config": config});
+    write(root, "channels/price.json", &channel);
+    let recorded = |quantity: u64| {
+        let mut line = recording(quantity);
+        line["channel"] = "price".into();
+        line["source"] = "sync".into();
+        line
+    };
+    let mut lines: String = (0..RUNS).map(|quantity| format!("{}\n", recorded(quantity))).collect();
+    let mut stray = recorded(0);
+    stray["workflow_id"] = "other".into();
+    lines.push_str(&format!("{stray}\n"));
+    std::fs::write(root.join("runs.jsonl"), lines).unwrap();
+    let arguments = ["package", "backtest", "-f", ".", "--traces", "runs.jsonl", "--format", "json"];
+    let run = command(root, &[&arguments[..], &["--fail-on", "new-error"]].concat());
+    assert_eq!(run.code(), Some(1), "{}", run.err());
+    assert!(run.err().contains("1 recorded runs of other workflows were left out"), "{}", run.err());
+    let report = run.json();
+    let counts = ["same", "different-answer", "new-error"].map(|kind| report["kinds"][kind].clone());
+    assert_eq!(counts, [33, 5, 2].map(Value::from));
+    let subjects: Vec<_> =
+        report["groups"].as_array().unwrap().iter().map(|group| &group["subject"]).collect();
+    assert_eq!(subjects, ["price: data.sum", "price: refused by validation_logic"]);
+    let expected: Vec<String> = [0, 1, 25, 26, 27, 28, 29].map(|quantity| format!("r{quantity}")).to_vec();
+    assert_eq!(report["differing"], json!(expected));
+}

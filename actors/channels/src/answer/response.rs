@@ -5,11 +5,11 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
+use svc_contract::{DroppedPart, ResponseControl, ResponseShaper, ShapedAnswer};
 use svc_engine::{ElementIndex, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use uuid::Uuid;
 
-use crate::answer::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::profile::Profile;
 use crate::settings::Settings;
 
@@ -195,8 +195,10 @@ impl ResponseRenderer<'_> {
         let shaped =
             self.shaper.zip(control).map(|(shaper, control)| shaper.shape(&control, &outcome.message.data));
         let rendered = match shaped {
-            Some((answer, dropped)) => {
-                self.check(answer.body.len())?;
+            Some((ShapedAnswer { status, headers, body }, dropped)) => {
+                self.check(body.len())?;
+                let body = body.into();
+                let answer = ChannelResponse { status, headers, body, is_guess: false, is_envelope: false };
                 let result = self.traced.then(|| self.full(outcome)).transpose()?;
                 RenderedResponse { answer, shaped: true, result, dropped }
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use svc_contract::ResponseControl;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, TaskError};
 use svc_model::{ErrorReason, RunEnd, Timestamp};
 use svc_spans::ActiveSpan;
@@ -12,7 +13,6 @@ use svc_traces::{Record, TraceMode};
 use uuid::Uuid;
 
 use super::failure;
-use crate::answer::response_shape::ResponseControl;
 use crate::compiled_channel::CompiledChannel;
 use crate::metrics::MessageOutcome;
 

@@ -21,6 +21,20 @@ pub struct RowKey {
     pub id: String,
 }
 
+impl RowKey {
+    /// Writes the key as a text that a row may keep.
+    pub fn to_position(&self) -> String {
+        format!("{} {}", self.created_at.format(FORMAT), self.id)
+    }
+
+    /// Reads the text of a row.
+    pub fn from_position(text: &str) -> Option<Self> {
+        let (created_at, id) = text.split_once(' ')?;
+        let created_at = NaiveDateTime::parse_from_str(created_at, FORMAT).ok()?;
+        Some(Self { created_at, id: id.to_owned() })
+    }
+}
+
 /// The list that a cursor belongs to, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CursorKind {

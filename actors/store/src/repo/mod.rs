@@ -5,6 +5,7 @@
 //! transaction.
 
 mod audit;
+mod backtests;
 mod bulk_runs;
 mod change_facts;
 mod channel_pauses;
@@ -40,6 +41,10 @@ mod webhooks;
 use svc_model::LifecycleStatus;
 
 pub use audit::{AuditFilter, AuditLog, AuditPage};
+pub use backtests::{
+    BacktestClaim, BacktestEnd, BacktestPoint, BacktestState, BacktestStep, Backtests, NewBacktest,
+    StoredBacktest,
+};
 pub use bulk_runs::{
     AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
     BulkStep, DrivenRun, NewBulkRun,

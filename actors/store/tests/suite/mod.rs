@@ -1,6 +1,7 @@
 //! The cases and their shared helpers.
 
 pub(crate) mod attempts;
+pub(crate) mod backtests;
 pub(crate) mod bulk_runs;
 pub(crate) mod cancels;
 pub(crate) mod channel_pauses;

@@ -1,7 +1,7 @@
 //! Recorded runs: lists, the count of a day, deletion by key and by age.
 
 use svc_model::{Page, WorkflowVersion};
-use svc_store::{NewRunRecording, RecordingFilter, Store};
+use svc_store::{NewRunRecording, RecordingFilter, RowKey, Store};
 
 use super::any_mutation;
 use super::database::TestDatabase;
@@ -58,4 +58,23 @@ pub(crate) async fn recordings_are_deleted_after_their_time(db: TestDatabase) {
     db.execute(&format!("UPDATE run_recordings SET created_at = {old} WHERE run_key <> '4'")).await.unwrap();
     assert_eq!(recordings.delete_expired(2, 3).await.unwrap(), 4);
     assert_eq!(count(&store, RecordingFilter::default()).await, 1);
+}
+
+pub(crate) async fn next_recordings_follow_their_position(db: TestDatabase) {
+    let store = db.store().await;
+    let recordings = store.recordings();
+    recordings
+        .insert((0..5).map(|n| recording("orders", &n.to_string(), "completed")).collect())
+        .await
+        .unwrap();
+    let (mut position, mut keys) = (None, Vec::new());
+    loop {
+        let rows = recordings.read_next(RecordingFilter::default(), position, 2).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        let (created_at, id) = (last.row.created_at.naive(), last.row.id.clone());
+        position = Some(RowKey { created_at, id });
+        keys.extend(rows.into_iter().map(|stored| stored.row.run_key));
+    }
+    keys.sort_unstable();
+    assert_eq!(keys, ["0", "1", "2", "3", "4"]);
 }

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use super::database::{TestDatabase, connect};
 use super::{any_mutation, workflow};
 
-pub(crate) const MIGRATIONS: usize = 18;
+pub(crate) const MIGRATIONS: usize = 19;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 

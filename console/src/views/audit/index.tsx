@@ -22,12 +22,12 @@ const LIMIT = 100;
 const EVERY = 5000;
 
 const ACTIONS = [
-  "abort", "bulk_end", "bulk_start", "cancel", "create", "create_version", "delete", "disable", "drain", "enable", "import", "package_applied",
+  "abort", "backtest_end", "backtest_start", "bulk_end", "bulk_start", "cancel", "create", "create_version", "delete", "disable", "drain", "enable", "import", "package_applied",
   "package_staged", "pause", "purge", "reencrypt", "reload", "replay", "requeue", "rerun", "reset", "restart", "resume", "retry", "rollback",
   "rotate", "skip", "status_active", "status_archived", "test", "trigger", "update", "update_rollout",
 ];
 const TYPES = [
-  "actor", "backup", "bulk_run", "channel", "circuit_breaker", "connector", "cron_occurrence", "engine", "kafka_partition", "node", "package", "trace",
+  "actor", "backtest", "backup", "bulk_run", "channel", "circuit_breaker", "connector", "cron_occurrence", "engine", "kafka_partition", "node", "package", "trace",
   "trace_dlq", "webhook", "workflow",
 ];
 const AGO = ["-15m", "-1h", "-6h", "-24h", "-7d"];

@@ -1,8 +1,7 @@
 //! Endpoints of recorded runs and of backtests over them.
 
 use crate::endpoint::{
-    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, NO_DRY_RUN, NODE, OFFSET,
-    SchemaSource, Tag,
+    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag,
 };
 use crate::envelope::{DataEnvelope, PageEnvelope};
 use crate::parameter::ParameterKind::{Moment, Natural, OneOf, Text};
@@ -25,6 +24,15 @@ const BACKTEST: &[PathParameter] =
 
 /// The ends of recorded runs.
 const OUTCOMES: &[&str] = &["completed", "failed", "timed_out", "cancelled"];
+
+const CHANNEL_ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "orders")];
+
+/// The answer to a start.
+const STARTED: Answer = Answer::json(
+    202,
+    "The backtest is on record",
+    &[SchemaSource::for_type::<DataEnvelope<BacktestStarted>>()],
+);
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -89,39 +97,66 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Runs a version of a workflow over recorded runs, with their answers",
     )
     .describes(
-        "Nothing is called. One backtest runs on a node at a time; its state is on that node alone, which the answer \
-         names.",
+        "Nothing is called. A node makes one backtest at a time, the oldest first; another node goes on with it after \
+         the death of the first. An eleventh that has not ended is refused.",
     )
     .path_parameters(WORKFLOW)
     .with_query(&[NO_DRY_RUN])
     .takes::<BacktestRequest>(r#"{"version": "draft", "filter": {"outcome": "completed"}, "limit": 1000}"#)
-    .answers(&[Answer::json(
-        202,
-        "The backtest is started",
-        &[SchemaSource::for_type::<DataEnvelope<BacktestStarted>>()],
-    )])
+    .answers(&[STARTED])
     .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/backtest",
+        "startChannelBacktest",
+        Tag::Traces,
+        "Runs a version of a channel with its workflow over recorded runs",
+    )
+    .describes(
+        "`request.schema` and `validation_logic` judge each recorded message; a message that they refuse is a \
+         `new-error`. The report names the guards that cannot be judged, because what they look at is not recorded. The \
+         workflow is the version of it that serves.",
+    )
+    .path_parameters(CHANNEL_ID)
+    .with_query(&[NO_DRY_RUN])
+    .takes::<BacktestRequest>(r#"{"version": "draft", "filter": {"outcome": "completed"}, "limit": 1000}"#)
+    .answers(&[STARTED])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/backtests",
+        "listBacktests",
+        Tag::Traces,
+        "Lists the backtests without their reports, newest first",
+    )
+    .describes("A read-only key is refused.")
+    .with_query(&[LIMIT, OFFSET])
+    .answers(&[Answer::json(
+        200,
+        "A page of backtests",
+        &[SchemaSource::for_type::<PageEnvelope<BacktestDetail>>()],
+    )])
+    .refuses(&[403]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/backtests/{id}",
         "getBacktest",
         Tag::Traces,
-        "Reads the progress of a backtest, and its report",
+        "Reads the progress of a backtest, and its report so far",
     )
     .describes("A read-only key is refused.")
     .path_parameters(BACKTEST)
-    .with_query(&[NODE])
     .answers(&[Answer::json(200, "The backtest", &[SchemaSource::for_type::<DataEnvelope<BacktestDetail>>()])])
-    .refuses(&[403, 421]),
+    .refuses(&[403]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/backtests/{id}/abort",
         "abortBacktest",
         Tag::Traces,
-        "Ends a backtest before its next run; the report of those so far is kept",
+        "Ends a backtest within a second; the report so far is kept",
     )
     .path_parameters(BACKTEST)
-    .with_query(&[NODE, NO_DRY_RUN])
+    .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(200, "The backtest", &[SchemaSource::for_type::<DataEnvelope<BacktestDetail>>()])])
-    .refuses(&[421]),
+    .refuses(&[409]),
 ];

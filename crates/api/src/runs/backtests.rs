@@ -1,4 +1,4 @@
-//! Backtests: a version of a workflow over recorded runs.
+//! Backtests: a version of a workflow or of a channel over recorded runs.
 
 use serde_json::Value;
 use svc_model::Timestamp;
@@ -12,45 +12,53 @@ api_types! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>, nullable = false)]
         pub version: Option<Value>,
-        /// The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`.
+        /// The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. Those
+        /// of the workflow, or of the channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>, nullable = false)]
         pub filter: Option<Value>,
         /// Maximum number of recorded runs, the newest first; 1000 unless given, 100000 at most.
         #[schema(minimum = 1, maximum = 100_000)]
         pub limit: optional u64,
-        /// Paths below `data` or `input` that are not compared.
+        /// Paths below `data`, `input`, `headers` or `body` that are not compared.
         pub ignore: optional Vec<String>,
     }
 
-    /// A backtest that was started.
+    /// A backtest that was put on record.
     pub struct BacktestStarted {
         /// Its id.
         pub id: String,
-        /// Id of the node that makes it, and alone knows it.
-        pub node: String,
     }
 
     /// A backtest.
     pub struct BacktestDetail {
         /// Its id.
         pub id: String,
-        /// Id of the workflow.
-        pub workflow_id: String,
+        /// `workflow` or `channel`.
+        pub kind: String,
+        /// Id of the workflow or channel.
+        pub definition: String,
         /// The version that runs.
         pub version: i64,
-        /// `running`, `aborted`, `completed` or `failed`.
+        /// `pending` until a node takes it, `running`; `aborting` until its node has noticed; `aborted`, `completed` or
+        /// `failed` once it has ended.
         pub state: String,
         /// Maximum number of recorded runs.
-        pub limit: u64,
+        pub limit: i64,
         /// Recorded runs so far.
-        pub done: u64,
-        /// The report, once it has ended: `{runs, kinds, groups: [{kind, subject, runs, samples}]}`.
+        pub done: i64,
+        /// The filter, with an end, and the paths that are not compared: `{filter, ignore}`.
+        #[schema(value_type = Object)]
+        pub terms: Value,
+        /// The report so far: `{runs, kinds, groups: [{kind, subject, runs, samples}], differing, shortened}`, of a channel
+        /// also `guards: {judged, not_judged}`. Not in lists.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>, nullable = false)]
         pub report: Option<Value>,
         /// The reason for which it failed.
         pub reason: optional String,
+        /// The node that makes it, or did last.
+        pub node: nullable String,
         /// The principal that started it.
         pub started_by: String,
         /// Time of its start.

@@ -26,6 +26,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Send(args) => runs::send::run(&args, context).await,
         ClientCommand::Traces(command) => runs::traces::run(command, context).await,
         ClientCommand::Recordings(command) => runs::recordings::run(command, context).await,
+        ClientCommand::Backtests(command) => runs::backtests::run(command, context).await,
         ClientCommand::Dlq(command) => runs::dlq::run(command, context).await,
         ClientCommand::Errors(args) => errors::run(args, context).await,
         ClientCommand::Bulk(command) => bulk::run(command, context).await,

@@ -26,8 +26,12 @@ macro_rules! audit_words {
 audit_words! {
     /// An audited action.
     AuditAction {
-        /// The end of a bulk run was ordered.
+        /// The end of a bulk run or of a backtest was ordered.
         Abort = "abort",
+        /// A backtest ended.
+        BacktestEnd = "backtest_end",
+        /// A backtest began.
+        BacktestStart = "backtest_start",
         /// A bulk run ended.
         BulkEnd = "bulk_end",
         /// A bulk run began.
@@ -102,6 +106,8 @@ audit_words! {
     AuditResource {
         /// An actor of the supervision tree.
         Actor = "actor",
+        /// A backtest of a workflow or of a channel.
+        Backtest = "backtest",
         /// A backup of the database.
         Backup = "backup",
         /// A run of an action on many rows.

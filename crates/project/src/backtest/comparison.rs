@@ -1,9 +1,12 @@
 //! The differences between a recorded run and a run over its recording.
 
 use serde_json::Value;
+use svc_contract::remove_response_control;
 use svc_engine::{AnsweredCall, CallMatch, CallRecording, ReplayReport, RunRecording};
 use svc_model::MASK;
 
+use super::channel::BacktestChannel;
+use super::recorded_line::RecordedLine;
 use crate::case::compare::{Match, describe};
 
 /// The only member of the stand-in of a secret.
@@ -61,12 +64,21 @@ impl DifferenceKind {
             Self::NotComparable => "not-comparable",
         }
     }
+
+    /// Returns the kind of a name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
+
+/// The source of a run whose caller waited for the answer.
+const ANSWERED: &str = "sync";
 
 /// The options of a backtest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BacktestOptions {
-    /// Paths below `data` or `input` that are not compared.
+    /// Paths below `data` or `input`, and of shaped answers below `headers` or `body`, that are not compared.
     pub ignore: Vec<String>,
 }
 
@@ -90,7 +102,8 @@ pub struct RunComparison {
 
 impl RunComparison {
     /// Returns the comparison of runs that cannot be compared.
-    pub(super) fn incomparable(reason: &str) -> Self {
+    #[must_use]
+    pub fn incomparable(reason: &str) -> Self {
         let difference = RunDifference {
             kind: DifferenceKind::NotComparable,
             subject: reason.to_owned(),
@@ -99,17 +112,53 @@ impl RunComparison {
         Self { differences: vec![difference] }
     }
 
-    fn add(&mut self, kind: DifferenceKind, subject: impl Into<String>, lines: Vec<String>) {
+    /// Puts a prefix before each subject, such as the workflow of the run in a report about several.
+    #[must_use]
+    pub fn prefix_subjects(mut self, prefix: &str) -> Self {
+        for difference in &mut self.differences {
+            difference.subject = format!("{prefix}: {}", difference.subject);
+        }
+        self
+    }
+
+    pub(super) fn add(&mut self, kind: DifferenceKind, subject: impl Into<String>, lines: Vec<String>) {
         self.differences.push(RunDifference { kind, subject: subject.into(), lines });
     }
 }
 
-/// Compares a run over a recording with the recorded run.
+/// Compares a run over a recording with the recorded run, by the data that both end with.
 #[must_use]
 pub fn compare(
     recording: &RunRecording,
     replayed: &ReplayReport,
     options: &BacktestOptions,
+) -> RunComparison {
+    compare_by(recording, replayed, options, |before, after| describe_values("data", before, after, options))
+}
+
+/// Compares a run over a recording with the recorded run. With a channel, the answer that it makes of the data counts.
+pub(super) fn compare_line(
+    line: &RecordedLine,
+    replayed: &ReplayReport,
+    options: &BacktestOptions,
+    channel: Option<&BacktestChannel>,
+) -> RunComparison {
+    let recording = &*line.recording;
+    let Some(channel) = channel else { return compare(recording, replayed, options) };
+    let is_answered = line.source.as_deref() == Some(ANSWERED)
+        && recording.end.error.is_none()
+        && replayed.end.error.is_none();
+    compare_by(recording, replayed, options, |before, after| {
+        describe_answers(before, after, options, Some(channel).filter(|_| is_answered))
+    })
+}
+
+/// Compares two runs; `describe` lists the differences of the data that they end with.
+fn compare_by(
+    recording: &RunRecording,
+    replayed: &ReplayReport,
+    options: &BacktestOptions,
+    describe: impl FnOnce(&Value, &Value) -> Vec<String>,
 ) -> RunComparison {
     let mut comparison = RunComparison::default();
     compare_calls(recording, replayed, options, &mut comparison);
@@ -117,7 +166,8 @@ pub fn compare(
     if replayed.calls.iter().any(|call| call.matching == CallMatch::New && !call.is_made) {
         return comparison;
     }
-    compare_ends(recording, replayed, options, &mut comparison);
+    compare_ends(recording, replayed, &mut comparison);
+    add_answer(describe(&recording.end.data, &replayed.end.data), replayed, &mut comparison);
     comparison
 }
 
@@ -151,12 +201,7 @@ fn compare_calls(
     }
 }
 
-fn compare_ends(
-    recording: &RunRecording,
-    replayed: &ReplayReport,
-    options: &BacktestOptions,
-    comparison: &mut RunComparison,
-) {
+fn compare_ends(recording: &RunRecording, replayed: &ReplayReport, comparison: &mut RunComparison) {
     let (before, after) = (&recording.end, &replayed.end);
     match (&before.error, &after.error) {
         (None, Some(code)) => {
@@ -175,7 +220,10 @@ fn compare_ends(
         let lines = describe_path(&before.tasks, &after.tasks);
         comparison.add(DifferenceKind::DifferentPath, lines.join("; "), lines);
     }
-    let lines = describe_values("data", &before.data, &after.data, options);
+}
+
+/// Adds the differences of the answers, which mean nothing if the version draws values of its own.
+fn add_answer(lines: Vec<String>, replayed: &ReplayReport, comparison: &mut RunComparison) {
     if lines.is_empty() {
         return;
     }
@@ -184,6 +232,31 @@ fn compare_ends(
         comparison.add(DifferenceKind::NotComparable, reason, [vec![reason.to_owned()], lines].concat());
     } else {
         comparison.add(DifferenceKind::DifferentAnswer, list_paths(&lines), lines);
+    }
+}
+
+/// Describes the differences of the answers that a channel makes of two data: by `status`, `headers` and `body` if it
+/// shapes them, otherwise by `data` without the control document, which no answer has.
+fn describe_answers(
+    before: &Value,
+    after: &Value,
+    options: &BacktestOptions,
+    channel: Option<&BacktestChannel>,
+) -> Vec<String> {
+    let (mut before, mut after) = prepare_values("data", before, after, options);
+    let shaped = channel.map(|channel| (channel.shape_answer(&before), channel.shape_answer(&after)));
+    match shaped {
+        Some((Some(before), Some(after))) => ["status", "headers", "body"]
+            .iter()
+            .flat_map(|part| describe_values(part, &before[*part], &after[*part], options))
+            .collect(),
+        Some((Some(_), None)) => vec!["answer: the workflow no longer shapes it".to_owned()],
+        Some((None, Some(_))) => vec!["answer: the workflow shapes it now".to_owned()],
+        _ => {
+            remove_response_control(&mut before);
+            remove_response_control(&mut after);
+            describe(Match::Equal, "data", &before, Some(&after))
+        }
     }
 }
 
@@ -222,6 +295,12 @@ fn describe_call(call: &CallRecording) -> String {
 
 /// Describes the differences of two values, but for ignored paths and for parts that the recording masks.
 fn describe_values(root: &str, before: &Value, after: &Value, options: &BacktestOptions) -> Vec<String> {
+    let (before, after) = prepare_values(root, before, after, options);
+    describe(Match::Equal, root, &before, Some(&after))
+}
+
+/// Returns two values as they are compared: without ignored paths, and with what the recording masks in both.
+fn prepare_values(root: &str, before: &Value, after: &Value, options: &BacktestOptions) -> (Value, Value) {
     let (mut before, mut after) = (before.clone(), after.clone());
     for path in &options.ignore {
         let rest = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('.'));
@@ -231,7 +310,7 @@ fn describe_values(root: &str, before: &Value, after: &Value, options: &Backtest
         remove(&mut after, &segments);
     }
     adopt_masked(&before, &mut after);
-    describe(Match::Equal, root, &before, Some(&after))
+    (before, after)
 }
 
 /// Puts what the recording masks in the place of what the run has there.
@@ -284,8 +363,10 @@ fn list_paths(lines: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
-    use svc_engine::RunRecordingEnd;
+    use svc_engine::{Engine, RunRecordingEnd};
 
     use super::*;
 
@@ -295,10 +376,11 @@ mod tests {
     }
 
     fn kinds(before: RunRecordingEnd, after: RunRecordingEnd, ignore: &[&str]) -> Vec<&'static str> {
-        let recording = RunRecording { end: before, ..RunRecording::default() };
+        let recording = Arc::new(RunRecording { end: before, ..RunRecording::default() });
+        let line = RecordedLine { recording, ..RecordedLine::default() };
         let replayed = ReplayReport { end: after, ..ReplayReport::default() };
         let options = BacktestOptions { ignore: ignore.iter().map(|path| (*path).to_owned()).collect() };
-        let comparison = compare(&recording, &replayed, &options);
+        let comparison = compare_line(&line, &replayed, &options, None);
         comparison.differences.iter().map(|difference| difference.kind.name()).collect()
     }
 
@@ -325,5 +407,28 @@ mod tests {
     fn equal_differences_have_one_subject() {
         let lines = ["data.rows[3].sum: expected 1, got 2".to_owned(), "data.rows[4].sum: …".to_owned()];
         assert_eq!(list_paths(&lines), "data.rows.sum");
+    }
+
+    #[test]
+    fn shaped_answer_counts_where_its_caller_waited() {
+        let config = json!({"response": {"mode": "shaped"}});
+        let channel = BacktestChannel::read(&Arc::new(Engine::builder().build()), &config, false).ok();
+        let data = |status: u16, etag: &str, body: u64, rest: u64| {
+            let control = json!({"status": status, "headers": {"etag": etag}, "body_path": "a"});
+            json!({"a": body, "b": rest, "_svc": {"response": control}})
+        };
+        let paths = |source: &str, before: Value, after: Value| {
+            let recording = Arc::new(RunRecording { end: end(None, &[], before), ..RunRecording::default() });
+            let line = RecordedLine { recording, source: Some(source.to_owned()), ..RecordedLine::default() };
+            let replayed = ReplayReport { end: end(None, &[], after), ..ReplayReport::default() };
+            let comparison = compare_line(&line, &replayed, &BacktestOptions::default(), channel.as_ref());
+            comparison.differences.into_iter().map(|difference| difference.subject).collect::<Vec<_>>()
+        };
+        let before = || data(200, "x", 1, 1);
+        assert!(paths("sync", before(), data(200, "x", 1, 2)).is_empty(), "no caller sees it");
+        assert_eq!(paths("sync", before(), data(201, "x", 1, 1)), ["status"]);
+        assert_eq!(paths("sync", before(), data(200, "y", 1, 1)), ["headers.etag"]);
+        assert_eq!(paths("sync", before(), data(200, "x", 2, 1)), ["body"]);
+        assert_eq!(paths("kafka", before(), data(201, "y", 1, 2)), ["data.b"]);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_engine::RunRecording;
 
 /// A recorded run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RecordedLine {
     /// The id of the recording; empty if the line has none.
     pub id: String,
@@ -14,6 +14,10 @@ pub struct RecordedLine {
     pub run_key: String,
     /// The id of the workflow, if it is known.
     pub workflow_id: Option<String>,
+    /// The name of the channel, if it is known.
+    pub channel: Option<String>,
+    /// The way in which the run began, if it is known: `sync` for one whose caller waited for the answer.
+    pub source: Option<String>,
     /// The recording.
     pub recording: Arc<RunRecording>,
 }
@@ -30,18 +34,18 @@ pub enum RecordedLineError {
 }
 
 impl RecordedLine {
-    /// Reads the content of a stored recording.
+    /// Returns the line with the content of a stored recording.
     ///
     /// # Errors
     /// A content that is none.
-    pub fn from_stored(
-        id: String,
-        run_key: String,
-        workflow_id: Option<String>,
-        content: &str,
-    ) -> Result<Self, RecordedLineError> {
+    pub fn with_content(self, content: &str) -> Result<Self, RecordedLineError> {
         let recording = serde_json::from_str(content).map_err(RecordedLineError::Json)?;
-        Ok(Self { id, run_key, workflow_id, recording: Arc::new(recording) })
+        Ok(Self { recording: Arc::new(recording), ..self })
+    }
+
+    /// Returns the id of the recording, or the key of a run without one.
+    pub(super) fn name(&self) -> &str {
+        if self.id.is_empty() { &self.run_key } else { &self.id }
     }
 
     /// Reads a line.
@@ -62,6 +66,8 @@ impl RecordedLine {
             id: text_of("id").unwrap_or_default(),
             run_key: text_of("run_key").unwrap_or_default(),
             workflow_id: text_of("workflow_id"),
+            channel: text_of("channel"),
+            source: text_of("source"),
             recording: Arc::new(recording),
         })
     }

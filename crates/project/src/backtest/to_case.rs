@@ -101,8 +101,8 @@ mod tests {
         let line = RecordedLine {
             id: "r1".into(),
             run_key: "k1".into(),
-            workflow_id: None,
             recording: Arc::new(recording),
+            ..RecordedLine::default()
         };
         let case = case_from_recording(&line, &json!({}), "../workflows/w.json");
         assert_eq!(case["stubs"], json!({"http_call": {"shop#load": {"stock": 5}}}));

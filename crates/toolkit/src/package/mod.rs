@@ -4,6 +4,7 @@
 //! run that was killed is finished by the next one.
 
 mod apply;
+mod backtest;
 mod boot;
 mod confirmation;
 mod degradation;
@@ -35,6 +36,7 @@ pub use self::deployment::{DeployedProject, ProjectDeployment, ProjectUpdate};
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
+use crate::backtest::{BacktestFormat, RecordedRunArgs};
 use crate::project_files::{read_source, read_values};
 use crate::report::{ReportFormat, TextStyle};
 use crate::{exit, offline};
@@ -60,6 +62,8 @@ pub enum PackageCommand {
     Apply(ApplyArgs),
     /// Compare a package with what a server has stored
     Diff(PackageDiffArgs),
+    /// Run the workflows of a package, with the guards of its channels, over recorded runs; nothing is called
+    Backtest(PackageBacktestArgs),
     /// Sign a package with a private key; the signature is a file of its own
     Sign(PackageSignArgs),
     /// Check that a package has a signature of a key; exit 1 if it has none that fits
@@ -184,6 +188,17 @@ pub struct PackageDiffArgs {
     pub file: PathBuf,
 }
 
+/// The arguments of `package backtest`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageBacktestArgs {
+    /// The package, or a project directory
+    #[arg(short, long, value_name = "PATH")]
+    pub file: PathBuf,
+    /// The recorded runs.
+    #[command(flatten)]
+    pub runs: RecordedRunArgs,
+}
+
 /// The arguments of `package sign`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct PackageSignArgs {
@@ -242,6 +257,7 @@ pub(crate) fn package(
         PackageCommand::Apply(args) if args.dry_run => plan::plan(&args.to_plan(), &mut streams),
         PackageCommand::Apply(args) => apply::apply(args, &mut streams),
         PackageCommand::Diff(args) => diff::diff(args, &mut streams),
+        PackageCommand::Backtest(args) => backtest::backtest(args, &mut streams),
         PackageCommand::Sign(args) => signature::sign(args, streams.out, streams.err),
         PackageCommand::Verify(args) => signature::verify(args, streams.out, streams.err),
     }
@@ -253,6 +269,7 @@ impl PackageArgs {
         match &self.command {
             PackageCommand::Export(_) => true,
             PackageCommand::Lint(args) => args.format != ReportFormat::Text,
+            PackageCommand::Backtest(args) => args.runs.format != BacktestFormat::Text,
             PackageCommand::Sign(_) | PackageCommand::Verify(_) => false,
             PackageCommand::Plan(PlanArgs { remote, .. })
             | PackageCommand::Apply(ApplyArgs { remote, .. })

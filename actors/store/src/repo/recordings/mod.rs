@@ -12,8 +12,8 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
-use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
+use crate::repo::{RowKey, key};
 use crate::writer::UnitOutcome;
 
 pub use model::{NewRunRecording, RecordingFilter, RecordingRow, StoredRunRecording};
@@ -74,6 +74,25 @@ impl Recordings {
         self.0
             .read(operation("list"), move |conn| {
                 Box::pin(async move { rows::list(conn, &filter, page).await })
+            })
+            .await
+    }
+
+    /// Returns the next recordings that match, with their content, the newest first: those behind `position`, from the
+    /// newest without one.
+    ///
+    /// # Errors
+    /// Those of [`count_today`](Self::count_today).
+    pub async fn read_next(
+        &self,
+        filter: RecordingFilter,
+        position: Option<RowKey>,
+        limit: i64,
+    ) -> Result<Vec<StoredRunRecording>, StoreError> {
+        let filter = filter.into_storable();
+        self.0
+            .read(operation("read_next"), move |conn| {
+                Box::pin(async move { rows::read_next(conn, &filter, position, limit).await })
             })
             .await
     }

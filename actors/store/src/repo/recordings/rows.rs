@@ -9,6 +9,8 @@ use svc_model::{Page, Timestamp};
 use super::model::{NewRunRecording, RecordingFilter, RecordingRow, StoredRunRecording};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::RowKey;
+use crate::repo::keyset::KeysetCondition;
 use crate::schema::run_recordings;
 
 /// A row without its content.
@@ -130,6 +132,26 @@ pub(super) async fn list(
         filtered!(rows, filter).get_result(c).await
     })?;
     Ok((rows.into_iter().map(RecordingRow::from).collect(), total))
+}
+
+/// Returns the next recordings that match, with their content, the newest first.
+pub(super) async fn read_next(
+    conn: &mut Conn,
+    filter: &RecordingFilter,
+    position: Option<RowKey>,
+    limit: i64,
+) -> Result<Vec<StoredRunRecording>, StoreError> {
+    let rows: Vec<(StoredRow, String)> = on!(conn, c: Db => {
+        let rows = run_recordings::table
+            .select((row_columns(), run_recordings::recording_json))
+            .into_boxed::<Db>();
+        let mut rows = filtered!(rows, filter);
+        if let Some(position) = position {
+            rows = rows.filter(KeysetCondition::newest_first(position));
+        }
+        rows.order((run_recordings::created_at.desc(), run_recordings::id.desc())).limit(limit).load(c).await
+    })?;
+    Ok(rows.into_iter().map(|(row, recording)| StoredRunRecording { row: row.into(), recording }).collect())
 }
 
 /// Returns a recording with its content.

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
+use super::definition_backtest::{DefinitionBacktestArgs, run_backtest};
 use super::guards::{ChannelStatsArgs, GuardTrialArgs, show_quota, show_stats, try_request};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
@@ -165,6 +166,8 @@ pub(crate) enum ChannelCommand {
     Quotas(ChannelStatsArgs),
     /// Try a request against the guards; exits with 1 when one would refuse it
     Test(GuardTrialArgs),
+    /// Run a version with its guards over recorded runs and show the differences; nothing is called
+    Backtest(DefinitionBacktestArgs),
     /// Run a scheduled channel now
     Trigger {
         /// Id of the channel
@@ -226,6 +229,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
         ChannelCommand::Stats(args) => show_stats(&args, context).await,
         ChannelCommand::Quotas(args) => show_quota(&args, context).await,
         ChannelCommand::Test(args) => try_request(&args, context).await,
+        ChannelCommand::Backtest(args) => run_backtest(&group, &args, context).await,
         ChannelCommand::Trigger { id } => trigger(&id, context).await,
         ChannelCommand::Backfill(args) => backfill(args, context).await,
         ChannelCommand::Export { filter, args } => group.export(&args, &filter.parameters(), context).await,

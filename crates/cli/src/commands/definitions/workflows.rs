@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use svc_client::ApiRequest;
 
+use super::definition_backtest::{DefinitionBacktestArgs, run_backtest};
 use super::definition_diff::{ContentMembers, DiffArgs};
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
-use super::workflow_backtest::{WorkflowBacktestArgs, run_backtest};
 use super::workflow_stats::{WorkflowStatsArgs, show_stats};
 use crate::commands::entity::{
     CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, as_named, rows, show_record,
@@ -127,7 +127,7 @@ pub(crate) enum WorkflowCommand {
     /// Run it once and show what happened; exits with 1 when it failed
     Test(TrialArgs),
     /// Run a version over recorded runs and show the differences; nothing is called
-    Backtest(WorkflowBacktestArgs),
+    Backtest(DefinitionBacktestArgs),
     /// Print the definitions as an array that can be imported
     Export {
         /// Export those in these states alone, separated by commas
@@ -209,7 +209,7 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Versions(args) => group.versions(&args, context).await,
         WorkflowCommand::NewVersion(args) => group.new_version(&args, context).await,
         WorkflowCommand::Test(args) => test(&args, context).await,
-        WorkflowCommand::Backtest(args) => run_backtest(&args, context).await,
+        WorkflowCommand::Backtest(args) => run_backtest(&group, &args, context).await,
         WorkflowCommand::Export { status, args } => {
             group.export(&args, &[("status", status.as_deref())], context).await
         }

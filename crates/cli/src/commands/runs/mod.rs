@@ -1,5 +1,6 @@
 //! Commands that start runs, follow them and act on those that wait or have failed.
 
+pub(crate) mod backtests;
 pub(crate) mod benchmark;
 pub(crate) mod cron;
 pub(crate) mod dlq;

@@ -1,20 +1,26 @@
-//! `workflows backtest`: a version over the recorded runs of a server, and the differences.
+//! `workflows backtest` and `channels backtest`: a version over the recorded runs of a server, and the differences.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 use svc_client::{ApiRequest, admin_path};
+use svc_toolkit::{write_backtest_junit, write_recorded_case};
 
-use super::workflows::WORKFLOWS;
+use crate::commands::entity::EntityGroup;
 use crate::context::CommandContext;
-use crate::error::{CliError, EXIT_FAILURE};
+use crate::error::{CliError, EXIT_FAILURE, EXIT_USAGE};
 use crate::moment::parse_moment;
 use crate::output::plain;
 
 /// The time between two looks at a backtest that goes on.
 const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The states of a backtest that goes on.
+const OPEN: [&str; 3] = ["pending", "running", "aborting"];
 
 /// The names of the kinds of differences.
 const KINDS: [&str; 9] = [
@@ -31,13 +37,13 @@ const KINDS: [&str; 9] = [
 
 /// The options of a backtest.
 #[derive(Args, Debug)]
-pub(crate) struct WorkflowBacktestArgs {
-    /// Id of the workflow
+pub(crate) struct DefinitionBacktestArgs {
+    /// Id of the workflow or channel
     id: String,
     /// Number of the version; the draft without it
     #[arg(long, value_name = "N")]
     version: Option<u64>,
-    /// Recorded runs of this channel alone
+    /// Recorded runs of the channel of this name alone
     #[arg(long)]
     channel: Option<String>,
     /// Recorded runs with this end alone: completed, failed, timed_out or cancelled
@@ -49,15 +55,24 @@ pub(crate) struct WorkflowBacktestArgs {
     /// At most so many recorded runs, the newest first
     #[arg(long, default_value_t = 1000, value_name = "N")]
     limit: u64,
-    /// Path below data or input that is not compared; several with several options
+    /// Path below data, input, headers or body that is not compared; several with several options
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
     /// Exit with 1 if a run has a difference of one of these kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = KINDS)]
     fail_on: Vec<String>,
+    /// File for the report as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Directory for a test case of the first run of each group of differences
+    #[arg(long, value_name = "DIR", requires = "workflow_file")]
+    cases: Option<PathBuf>,
+    /// File of the workflow, which the test cases name
+    #[arg(long, value_name = "FILE", requires = "cases")]
+    workflow_file: Option<PathBuf>,
 }
 
-impl WorkflowBacktestArgs {
+impl DefinitionBacktestArgs {
     fn body(&self) -> Value {
         let words = [("channel", &self.channel), ("outcome", &self.outcome), ("since", &self.since)];
         let filter: Map<String, Value> = words
@@ -72,18 +87,21 @@ impl WorkflowBacktestArgs {
     }
 }
 
-/// Starts a backtest, waits for its end and prints the report.
+/// Starts a backtest, waits for its end and prints the report. The exit code is 1 for a difference of `--fail-on`,
+/// and 2 for a backtest that did not complete.
 pub(super) async fn run_backtest(
-    args: &WorkflowBacktestArgs,
+    group: &EntityGroup,
+    args: &DefinitionBacktestArgs,
     context: &CommandContext,
 ) -> Result<u8, CliError> {
-    let request = ApiRequest::post(WORKFLOWS.path(&[&args.id, "backtest"])).json(&args.body())?;
+    let request = ApiRequest::post(group.path(&[&args.id, "backtest"])).json(&args.body())?;
     let started = context.fetch(&request).await?;
-    let (id, node) = (plain(&started["data"]["id"]), plain(&started["data"]["node"]));
-    let look = ApiRequest::get(admin_path(&["backtests", &id])).query("node", &node);
+    let id = plain(&started["data"]["id"]);
+    let look = ApiRequest::get(admin_path(&["backtests", &id]));
     let answer = loop {
         let answer = context.fetch(&look).await?;
-        if answer["data"]["state"] != "running" {
+        let is_open = answer["data"]["state"].as_str().is_some_and(|state| OPEN.contains(&state));
+        if !is_open {
             break answer;
         }
         tokio::time::sleep(INTERVAL).await;
@@ -94,8 +112,45 @@ pub(super) async fn run_backtest(
         false => context.output.record(&answer, backtest, "id")?,
     };
     context.output.print(&text)?;
+    if let Some(path) = &args.junit {
+        write_junit(report, &args.fail_on, path)?;
+    }
+    if let (Some(directory), Some(workflow)) = (&args.cases, &args.workflow_file) {
+        save_cases(report, workflow, directory, context).await?;
+    }
     let fails = args.fail_on.iter().any(|kind| report["kinds"][kind].as_u64().unwrap_or_default() > 0);
-    Ok(if fails || report.is_null() { EXIT_FAILURE } else { 0 })
+    Ok(match (backtest["state"] == "completed", fails) {
+        (false, _) => EXIT_USAGE,
+        (true, true) => EXIT_FAILURE,
+        (true, false) => 0,
+    })
+}
+
+/// Writes the report as JUnit XML.
+fn write_junit(report: &Value, fail_on: &[String], path: &Path) -> Result<(), CliError> {
+    let written = File::create(path).and_then(|mut file| write_backtest_junit(report, fail_on, &mut file));
+    written.map_err(|source| CliError::File { path: path.to_owned(), source })
+}
+
+/// Writes a test case of the first run of each group of differences.
+async fn save_cases(
+    report: &Value,
+    workflow: &Path,
+    directory: &Path,
+    context: &CommandContext,
+) -> Result<(), CliError> {
+    let mut written = 0;
+    for group in report["groups"].as_array().into_iter().flatten() {
+        let Some(id) = group["samples"][0]["id"].as_str() else { continue };
+        let recording = context.fetch(&ApiRequest::get(admin_path(&["recordings", id]))).await?;
+        written += 1;
+        let [kind, subject] = ["kind", "subject"].map(|member| plain(&group[member]));
+        let file = directory.join(format!("{kind}-{written}.case.json"));
+        let saved = write_recorded_case(&recording, &format!("{kind}: {subject}"), workflow, &file);
+        saved.map_err(|cause| CliError::Input { place: "--cases".to_owned(), cause })?;
+    }
+    context.output.note(&format!("Wrote {written} test case(s) to {}.", directory.display()));
+    Ok(())
 }
 
 /// Describes a backtest that has ended, for people.
@@ -110,6 +165,11 @@ fn describe(backtest: &Value) -> String {
         if count > 0 {
             let _ = writeln!(text, "  {count:>7}  {kind}");
         }
+    }
+    let not_judged = report["guards"]["not_judged"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !not_judged.is_empty() {
+        let names: Vec<String> = not_judged.iter().map(plain).collect();
+        let _ = writeln!(text, "  guards that recordings cannot judge: {}", names.join(", "));
     }
     for group in report["groups"].as_array().into_iter().flatten() {
         let [kind, subject, runs] = ["kind", "subject", "runs"].map(|member| plain(&group[member]));

@@ -1,13 +1,10 @@
-//! Responses shaped by the workflow, from the control document at `data._svc.response`.
+//! Answers shaped by the workflow, from the control document at `data._svc.response`.
 
 mod cookie;
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
 use svc_engine::path;
 use svc_model::config::ResponseConfig;
-
-use crate::answer::response::ChannelResponse;
 
 /// Headers a workflow may set when the channel does not list its own.
 const ALLOWED: [&str; 8] = [
@@ -40,12 +37,12 @@ const MAX_LOGGED: usize = 64;
 
 /// The control document, removed from the data.
 #[derive(Debug, PartialEq)]
-pub(crate) struct ResponseControl(Map<String, Value>);
+pub struct ResponseControl(Map<String, Value>);
 
 impl ResponseControl {
     /// Removes the control document a workflow may have written, and with it an emptied `_svc`: it is never
     /// returned, in any mode. `None` when there is none, or something that is no document.
-    pub(crate) fn take(data: &mut Value) -> Option<Self> {
+    pub fn take(data: &mut Value) -> Option<Self> {
         let root = data.as_object_mut()?;
         let platform = root.get_mut("_svc")?.as_object_mut()?;
         let control = platform.remove("response");
@@ -66,7 +63,7 @@ pub fn remove_response_control(data: &mut Value) {
 
 /// A part of the control document that the response leaves out; for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DroppedPart {
+pub enum DroppedPart {
     /// A status that cannot end a request; 200 is sent instead.
     Status,
     /// A header that is not allowed or not valid, by name. Its value is not logged.
@@ -75,9 +72,20 @@ pub(crate) enum DroppedPart {
     Cookie(usize, &'static str),
 }
 
+/// An answer over HTTP that a workflow has shaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapedAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
 /// Shapes the responses of one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResponseShaper {
+pub struct ResponseShaper {
     allowed: Vec<String>,
     /// The workflow may set cookies.
     cookies: bool,
@@ -85,7 +93,7 @@ pub(crate) struct ResponseShaper {
 
 impl ResponseShaper {
     /// Creates a shaper with the channel's own list of headers, or else the default one.
-    pub(crate) fn new(config: &ResponseConfig) -> Self {
+    pub fn new(config: &ResponseConfig) -> Self {
         let allowed = match &config.allowed_headers {
             Some(names) => names.iter().map(|name| name.to_ascii_lowercase()).collect(),
             None => ALLOWED.map(str::to_owned).to_vec(),
@@ -98,11 +106,7 @@ impl ResponseShaper {
     ///
     /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot
     /// end a request. A response that can have no body (204, 205, 304) has none.
-    pub(crate) fn shape(
-        &self,
-        control: &ResponseControl,
-        data: &Value,
-    ) -> (ChannelResponse, Vec<DroppedPart>) {
+    pub fn shape(&self, control: &ResponseControl, data: &Value) -> (ShapedAnswer, Vec<DroppedPart>) {
         let mut dropped = Vec::new();
         let status = status(control.0.get("status")).unwrap_or_else(|| {
             dropped.push(DroppedPart::Status);
@@ -118,16 +122,13 @@ impl ResponseShaper {
         }
         self.add_cookies(control.0.get("cookies"), &mut headers, &mut dropped);
         if matches!(status, 204 | 205 | 304) {
-            return (
-                ChannelResponse { status, headers, body: Bytes::new(), is_guess: false, is_envelope: false },
-                dropped,
-            );
+            return (ShapedAnswer { status, headers, body: String::new() }, dropped);
         }
         if !headers.iter().any(|(name, _)| name == "content-type") {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
         let body = self::body(&control.0, data);
-        (ChannelResponse { status, headers, body, is_guess: false, is_envelope: false }, dropped)
+        (ShapedAnswer { status, headers, body }, dropped)
     }
 
     /// Sets a header to its value, or to those of a list, each a line of its own. Returns `false` for one that is not
@@ -190,14 +191,14 @@ fn status(value: Option<&Value>) -> Option<u16> {
 }
 
 /// Renders the selected part of the data: a string unquoted with `raw`, everything else as JSON.
-fn body(control: &Map<String, Value>, data: &Value) -> Bytes {
+fn body(control: &Map<String, Value>, data: &Value) -> String {
     let selected = match control.get("body_path").and_then(Value::as_str) {
         Some(path) => select(data, path).unwrap_or(&Value::Null),
         None => data,
     };
     match selected {
-        Value::String(text) if control.get("raw") == Some(&Value::Bool(true)) => text.clone().into(),
-        value => value.to_string().into(),
+        Value::String(text) if control.get("raw") == Some(&Value::Bool(true)) => text.clone(),
+        value => value.to_string(),
     }
 }
 

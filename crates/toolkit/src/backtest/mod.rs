@@ -1,5 +1,7 @@
 //! `backtest`: runs a version of a workflow over recorded runs, offline, and names the differences.
 
+mod output;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -8,32 +10,48 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use svc_model::nearest;
 use svc_outbound::describe_cause;
-use svc_project::backtest::{
-    BacktestOptions, BacktestReport, DifferenceGroup, DifferenceKind, RecordedLine, backtest_run,
-    case_from_recording,
-};
+use svc_project::backtest::{BacktestOptions, BacktestReport, DifferenceKind, RecordedLine, backtest_run};
 use svc_project::case::workflow_stand_ins;
 use svc_project::{OfflineWorkflow, SourceFile, StandIns, describe_problem};
+use tokio::runtime::Runtime;
 
 use super::definitions::Definitions;
-use super::offline_files::{read_source, read_value, relative_path};
-use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
+use super::offline_files::{read_source, read_value};
+use crate::exit::EXIT_USAGE;
 use crate::offline;
-use crate::output::write_file;
-use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
+
+pub(crate) use output::write_report;
+pub use output::{write_backtest_junit, write_recorded_case};
 
 /// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Lines of a sample that the report for people shows.
-const SHOWN_LINES: usize = 6;
+/// The recorded runs of a backtest, and its report.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct RecordedRunArgs {
+    /// Recorded runs, one a line, as 'svc-cli recordings export' prints them; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    traces: PathBuf,
+    /// Path below data, input, headers or body that is not compared; several with several options
+    #[arg(long, value_name = "PATH")]
+    ignore: Vec<String>,
+    /// Run over at most this many
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    limit: u64,
+    /// Fail if a run has a difference of one of these kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
+    fail_on: Vec<DifferenceKind>,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: BacktestFormat,
+}
 
 /// The arguments of `backtest`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct BacktestArgs {
-    /// Recorded runs, one a line, as 'svc-cli recordings export' prints them; - reads standard input
-    #[arg(long, value_name = "FILE")]
-    traces: PathBuf,
+    /// The recorded runs.
+    #[command(flatten)]
+    pub(crate) runs: RecordedRunArgs,
     /// Workflow to run over them
     #[arg(short, long, value_name = "FILE")]
     workflow: PathBuf,
@@ -43,21 +61,9 @@ pub struct BacktestArgs {
     /// Directory with shared definitions
     #[arg(long, value_name = "DIR")]
     definitions: Option<PathBuf>,
-    /// Path below data or input that is not compared; several with several options
-    #[arg(long, value_name = "PATH")]
-    ignore: Vec<String>,
-    /// Run over at most this many
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    limit: u64,
-    /// Fail if a run has a difference of one of these kinds
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
-    fail_on: Vec<DifferenceKind>,
     /// Directory for a test case of the first run of each group of differences
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
-    /// Form of the report on standard output
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: BacktestFormat,
 }
 
 /// The form of the report about a backtest.
@@ -108,15 +114,7 @@ pub(crate) fn backtest(args: &BacktestArgs, out: &mut dyn Write, err: &mut dyn W
         writeln!(err, "Error: {problem}")?;
         return Ok(EXIT_USAGE);
     }
-    match args.format {
-        BacktestFormat::Text => write_text(&report, out)?,
-        BacktestFormat::Json => writeln!(out, "{:#}", report.document())?,
-        BacktestFormat::Junit => {
-            report::write_test_report(&to_test_report(&report, &args.fail_on), TestFormat::Junit, out)?;
-        }
-    }
-    let fails = args.fail_on.iter().any(|kind| report.count(*kind) > 0);
-    Ok(if fails { EXIT_FAILURE } else { EXIT_OK })
+    write_report(&report, &args.runs, out)
 }
 
 /// A workflow that is ready for a backtest.
@@ -158,18 +156,61 @@ impl Backtest {
 
     /// Runs over the recorded runs of the workflow.
     fn run(&self, args: &BacktestArgs) -> Result<BacktestReport, Vec<String>> {
-        let file = args.traces.display();
+        let runtime = make_runtime()?;
+        let options = args.runs.options();
+        let own_id = self.document.get("workflow_id").and_then(Value::as_str);
+        let mut report = BacktestReport::keeping_recordings();
+        args.runs.read(|line| {
+            let is_other = matches!((&line.workflow_id, own_id), (Some(id), Some(own)) if id != own);
+            if is_other {
+                self.skipped.set(self.skipped.get() + 1);
+                return false;
+            }
+            let comparison = runtime.block_on(backtest_run(&self.workflow, line, &options, None));
+            report.add(line, comparison);
+            true
+        })?;
+        Ok(report)
+    }
+
+    /// Writes a case of the first sample of each group.
+    fn write_cases(&self, report: &BacktestReport, workflow: &Path, directory: &Path) -> Result<(), String> {
+        for (number, group) in report.groups().into_iter().enumerate() {
+            let line = group.samples.first().and_then(|sample| sample.line.as_ref());
+            let Some(line) = line else { continue };
+            let name = format!("{}: {}", group.kind.name(), group.subject);
+            let file = directory.join(format!("{}-{}.case.json", group.kind.name(), number + 1));
+            output::write_case(line, &name, &self.document, workflow, &file)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the runtime on which a backtest runs: one thread, with timers and without sockets.
+pub(crate) fn make_runtime() -> Result<Runtime, Vec<String>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.map_err(|error| vec![format!("no runtime for the backtest: {}", describe_cause(&error))])
+}
+
+impl RecordedRunArgs {
+    /// Returns the options of the comparison.
+    pub(crate) fn options(&self) -> BacktestOptions {
+        BacktestOptions { ignore: self.ignore.clone() }
+    }
+
+    /// Reads the recorded runs, until there are no more or `act` returned true for as many as `--limit`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or the line that is no recorded run.
+    pub(crate) fn read(&self, mut act: impl FnMut(&RecordedLine) -> bool) -> Result<(), Vec<String>> {
+        let file = self.traces.display();
         let unreadable = |error: &io::Error| vec![format!("{file}: {}", describe_cause(error))];
-        let lines: Box<dyn BufRead> = if args.traces.as_os_str() == STANDARD_INPUT {
+        let lines: Box<dyn BufRead> = if self.traces.as_os_str() == STANDARD_INPUT {
             Box::new(BufReader::new(io::stdin()))
         } else {
-            Box::new(BufReader::new(File::open(&args.traces).map_err(|error| unreadable(&error))?))
+            Box::new(BufReader::new(File::open(&self.traces).map_err(|error| unreadable(&error))?))
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let runtime = runtime.map_err(|error| unreadable(&error))?;
-        let options = BacktestOptions { ignore: args.ignore.clone() };
-        let own_id = self.document.get("workflow_id").and_then(Value::as_str);
-        let (mut report, mut count) = (BacktestReport::default(), 0);
+        let mut count = 0;
         for (number, text) in lines.lines().enumerate() {
             let text = text.map_err(|error| unreadable(&error))?;
             if text.trim().is_empty() {
@@ -178,77 +219,13 @@ impl Backtest {
             let line = RecordedLine::parse(&text).map_err(|error| {
                 vec![format!("{file}:{}: {error}: {}", number + 1, describe_cause(&error))]
             })?;
-            let is_other = matches!((&line.workflow_id, own_id), (Some(id), Some(own)) if id != own);
-            if is_other {
-                self.skipped.set(self.skipped.get() + 1);
-                continue;
-            }
-            let comparison = runtime.block_on(backtest_run(&self.workflow, &line, &options));
-            report.add(&line, comparison);
-            count += 1;
-            if count >= args.limit {
+            count += u64::from(act(&line));
+            if count >= self.limit {
                 break;
             }
         }
-        Ok(report)
-    }
-
-    /// Writes a case of the first sample of each group.
-    fn write_cases(&self, report: &BacktestReport, workflow: &Path, directory: &Path) -> Result<(), String> {
-        let in_directory = |error: io::Error| format!("{}: {}", directory.display(), describe_cause(&error));
-        std::fs::create_dir_all(directory).map_err(in_directory)?;
-        let path = relative_path(workflow, directory).map_err(in_directory)?;
-        for (number, group) in report.groups().into_iter().enumerate() {
-            let Some(sample) = group.samples.first() else { continue };
-            let mut case = case_from_recording(&sample.line, &self.document, &path);
-            case["name"] = format!("{}: {}", group.kind.name(), group.subject).into();
-            let file = directory.join(format!("{}-{}.case.json", group.kind.name(), number + 1));
-            write_file(&file, &format!("{case:#}\n")).map_err(|error| error.to_string())?;
-        }
         Ok(())
     }
-}
-
-/// Writes the counts, then each group with its samples.
-fn write_text(report: &BacktestReport, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{} recorded runs", report.runs())?;
-    for kind in DifferenceKind::ALL {
-        let count = report.count(kind);
-        if count > 0 {
-            writeln!(out, "  {count:>7}  {}", kind.name())?;
-        }
-    }
-    for group in report.groups() {
-        writeln!(out, "\n{}: {} ({} run(s))", group.kind.name(), group.subject, group.runs)?;
-        for sample in &group.samples {
-            writeln!(out, "  run {}", sample.line.run_key)?;
-            for line in sample.lines.iter().take(SHOWN_LINES) {
-                writeln!(out, "    {line}")?;
-            }
-            if let Some(more) = sample.lines.len().checked_sub(SHOWN_LINES + 1) {
-                writeln!(out, "    and {} more", more + 1)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns the report as a test case for each kind; a kind of `--fail-on` fails by its groups.
-fn to_test_report(report: &BacktestReport, fail_on: &[DifferenceKind]) -> TestReport {
-    let groups = report.groups();
-    let failure = |group: &&DifferenceGroup| {
-        let lines = group.samples.iter().flat_map(|sample| &sample.lines).take(SHOWN_LINES);
-        let lines: Vec<&str> = lines.map(String::as_str).collect();
-        let message = format!("{} ({} run(s))\n{}", group.subject, group.runs, lines.join("\n"));
-        ReportedFailure { message, place: None }
-    };
-    let case = |kind: &DifferenceKind| {
-        let of_kind = groups.iter().copied().filter(|group| group.kind == *kind && fail_on.contains(kind));
-        let failures = of_kind.map(|group| failure(&group)).collect();
-        let name = format!("{} ({} run(s))", kind.name(), report.count(*kind));
-        ReportedCase { name, file: "backtest".to_owned(), failures }
-    };
-    TestReport { cases: DifferenceKind::ALL.iter().map(case).collect(), coverage: None }
 }
 
 #[cfg(test)]

@@ -1,0 +1,146 @@
+//! The subject of a backtest: a version of a workflow or of a channel, compiled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_engine::Engine;
+use svc_model::{Channel, EntityKind, LifecycleStatus, ServiceError, Timestamp, Workflow};
+use svc_project::OfflineWorkflow;
+use svc_project::backtest::BacktestChannel;
+use svc_store::{Store, StoreError};
+
+/// A version that is ready to run over recorded runs.
+pub(crate) struct BacktestSubject {
+    engine: Arc<Engine>,
+    /// The version that runs.
+    pub(crate) version: i64,
+    pub(super) workflow: OfflineWorkflow,
+    /// The time of the last change of what runs.
+    pub(super) changed_at: Timestamp,
+    /// The channel that is tried; `None` in a backtest of a workflow.
+    channel: Option<TriedChannel>,
+    /// The channels that made the recorded answers, by name; `None` for one that cannot be read.
+    answering: HashMap<String, Option<BacktestChannel>>,
+}
+
+/// The channel of a backtest.
+struct TriedChannel {
+    name: String,
+    rules: BacktestChannel,
+}
+
+impl BacktestSubject {
+    /// Loads and compiles a version of a workflow or of a channel, or its draft.
+    ///
+    /// # Errors
+    /// 404 without such a version; 400 for one that cannot be compiled here, such as a workflow with a function of an
+    /// embedding application.
+    pub(crate) async fn load(
+        store: &Store,
+        kind: EntityKind,
+        id: &str,
+        version: Option<i64>,
+    ) -> Result<Self, StoreError> {
+        let engine = Arc::new(svc_toolkit::offline::engine_builder().build());
+        if kind == EntityKind::Channel {
+            return Self::load_channel(store, engine, id, version).await;
+        }
+        let workflow = match version {
+            Some(version) => store.workflows().version(id, version).await?,
+            None => store.workflows().latest(id).await?.filter(|row| row.status == LifecycleStatus::Draft),
+        };
+        let workflow = workflow.ok_or_else(|| absent(kind, id, version))?;
+        Self::compile(engine, workflow)
+    }
+
+    async fn load_channel(
+        store: &Store,
+        engine: Arc<Engine>,
+        id: &str,
+        version: Option<i64>,
+    ) -> Result<Self, StoreError> {
+        let channel = match version {
+            Some(version) => store.channels().version(id, version).await?,
+            None => store.channels().latest(id).await?.filter(|row| row.status == LifecycleStatus::Draft),
+        };
+        let channel = channel.ok_or_else(|| absent(EntityKind::Channel, id, version))?;
+        let Channel { content, version, updated_at, .. } = channel;
+        let workflow_id = content.workflow_id.as_deref().unwrap_or_default();
+        let workflow = store.workflows().latest(workflow_id).await?;
+        let workflow = workflow.ok_or_else(|| {
+            let message = format!("channel '{id}' names workflow '{workflow_id}', which does not exist");
+            ServiceError::conflict(message)
+        })?;
+        let workflow = find_serving(store, workflow).await?;
+        let rules = BacktestChannel::read(&engine, &content.config, true).map_err(|problem| {
+            ServiceError::validation(format!("the config of channel '{id}' cannot be used: {problem}"))
+        })?;
+        let mut subject = Self::compile(engine, workflow)?;
+        subject.version = version;
+        subject.changed_at = subject.changed_at.max(updated_at);
+        subject.channel = Some(TriedChannel { name: content.name, rules });
+        Ok(subject)
+    }
+
+    fn compile(engine: Arc<Engine>, workflow: Workflow) -> Result<Self, StoreError> {
+        let compiled = OfflineWorkflow::from_stored(&engine, &workflow).map_err(ServiceError::from)?;
+        Ok(Self {
+            engine,
+            version: workflow.version,
+            workflow: compiled,
+            changed_at: workflow.updated_at,
+            channel: None,
+            answering: HashMap::new(),
+        })
+    }
+
+    /// Returns the name of the channel that is tried.
+    pub(crate) fn channel_name(&self) -> Option<&str> {
+        self.channel.as_ref().map(|channel| channel.name.as_str())
+    }
+
+    /// Describes the guards of the channel that is tried.
+    pub(super) fn describe_guards(&self) -> Option<Value> {
+        self.channel.as_ref().map(|channel| channel.rules.describe_guards())
+    }
+
+    /// Loads the channel that made a recorded answer, unless it is known.
+    pub(super) async fn meet_channel(&mut self, store: &Store, name: &str) -> Result<(), StoreError> {
+        if self.channel.is_some() || self.answering.contains_key(name) {
+            return Ok(());
+        }
+        let stored = store.channels().latest_named(name).await?;
+        let rules = stored
+            .and_then(|channel| BacktestChannel::read(&self.engine, &channel.content.config, false).ok());
+        self.answering.insert(name.to_owned(), rules);
+        Ok(())
+    }
+
+    /// Returns the channel that judges the recorded runs of the channel of this name.
+    pub(super) fn rules_for(&self, name: &str) -> Option<&BacktestChannel> {
+        match &self.channel {
+            Some(channel) => Some(&channel.rules),
+            None => self.answering.get(name)?.as_ref(),
+        }
+    }
+}
+
+/// Returns the version of a workflow that serves, or else its newest one.
+async fn find_serving(store: &Store, newest: Workflow) -> Result<Workflow, StoreError> {
+    if newest.status == LifecycleStatus::Active {
+        return Ok(newest);
+    }
+    for version in (1..newest.version).rev() {
+        let earlier = store.workflows().version(&newest.workflow_id, version).await?;
+        if let Some(earlier) = earlier.filter(|earlier| earlier.status == LifecycleStatus::Active) {
+            return Ok(earlier);
+        }
+    }
+    Ok(newest)
+}
+
+fn absent(kind: EntityKind, id: &str, version: Option<i64>) -> ServiceError {
+    let what = version.map_or_else(|| "draft".to_owned(), |version| format!("version {version}"));
+    ServiceError::not_found(format!("{} '{id}' has no {what}", kind.name()))
+}
