@@ -135,7 +135,7 @@ drill-backtest: ## a draft with a changed rule over stored runs, on an optimised
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-backtest" "$$target/release/svc-server" $(or $(RUNS),10000) "$$target/drill-backtest.json"
 
-drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares, delays, repeats, quotas and webhooks on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n repeats=n quotas=n webhooks=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, requests with one key, the limit, events a round)
+drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares, delays, repeats, quotas, webhooks and fan-outs on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n repeats=n quotas=n webhooks=n elements=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, requests with one key, the limit, events a round, elements of a list)
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build -p svc-drills --bin drill-operate
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \

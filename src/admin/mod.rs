@@ -37,7 +37,7 @@ use crate::router::Router;
 pub(crate) use audit::add_audit_id;
 use definitions::admin_entity::AdminEntity;
 use definitions::{
-    connector_calls, connectors, entities, guards, import, pauses, rollouts, status, workflow_stats,
+    connector_calls, connectors, entities, guards, impact, import, pauses, rollouts, status, workflow_stats,
     workflows,
 };
 pub(crate) use filters::{read_dead_letter_filter, read_occurrence_filter, read_trace_query};
@@ -56,6 +56,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.add(Method::PATCH, "/workflows/{id}/rollout", rollouts::rollout);
     router.get("/workflows/{id}/rollout", rollouts::show_rollout);
     router.get("/workflows/{id}/dependencies", workflows::dependencies);
+    router.get("/workflows/{id}/impact", impact::show_workflow);
     router.get("/workflows/{id}/stats", workflow_stats::stats);
     router.post("/workflows/{id}/test", workflows::test);
     router.post("/channels/{id}/pause", pauses::pause);
@@ -77,6 +78,7 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/webhooks/{id}/replay", webhooks::replay);
     router.get("/webhooks/{id}/attempts", webhooks::list_attempts);
     router.get("/webhooks/{id}/deliveries", webhooks::list_deliveries);
+    router.get("/channels/{id}/impact", impact::show_channel);
     router.get("/channels/{id}/stats", guards::stats);
     router.get("/channels/{id}/quotas", guards::quotas);
     router.post("/channels/{id}/test", guards::test);
@@ -166,4 +168,5 @@ fn add_connectors(router: &mut Router) {
     router.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
     router.post("/connectors/{id}/test", connectors::test);
     router.get("/connectors/{id}/calls", connector_calls::list);
+    router.get("/connectors/{id}/impact", impact::show_connector);
 }

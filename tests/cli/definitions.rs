@@ -30,6 +30,7 @@ fn workflow_lives_from_creation_to_deletion() {
     assert!(cli.ok(&["workflows", "versions", "w"]).contains("ROLLOUT"));
     assert_eq!(cli.ok(&["workflows", "versions", "w", "-q"]), "2\n1\n");
     assert_eq!(cli.json(&["workflows", "dependencies", "w"])["data"]["workflow_id"], "w");
+    assert_eq!(cli.json(&["workflows", "impact", "w"])["data"]["workflows"][0]["how"], "itself");
     assert_eq!(cli.ok(&["workflows", "list", "--status", "active", "-q"]), "w\n");
 
     let trial = cli.json(&["workflows", "test", "w", "-d", r#"{"a": 1}"#, "--metadata", r#"{"k": "v"}"#]);

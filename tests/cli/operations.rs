@@ -153,6 +153,7 @@ fn refusals_trials_and_calls_are_shown() {
     let connector = json!({"id": "crm-1", "name": "crm", "connector_type": "http", "config": {"url": "https://a.example"}});
     cli.ok(&["connectors", "create", "--data", &connector.to_string()]);
     assert_eq!(cli.json(&["connectors", "calls", "crm"])["data"]["id"], "crm-1");
+    assert_eq!(cli.json(&["connectors", "impact", "crm"])["data"]["channels"], json!([]));
     for args in [
         &["actors", "restart", "channels/a", "-y", "--node", "other"][..],
         &["connectors", "reset-breaker", "a:crm", "--node", "other"],

@@ -40,6 +40,20 @@ fn tables_fit_their_width() {
 }
 
 #[test]
+fn impact_fits_80_columns() {
+    let server = start();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    serve_echo(&cli, "orders-intake-of-the-northern-region");
+    cli.ok(&["send", "orders-intake-of-the-northern-region", "-d", "{}"]);
+    for (group, command) in [("workflows", "impact"), ("channels", "impact")] {
+        let shown = cli.ok(&[group, command, "orders-intake-of-the-northern-region"]);
+        let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(widest <= 80, "{group}: {widest} columns wide:\n{shown}");
+        assert!(shown.contains("POST") && shown.contains("RUNS"), "{shown}");
+    }
+}
+
+#[test]
 fn lists_of_waiting_work_fit_80_columns() {
     let server = start();
     let cli = CliClient::with_server(&server).env("COLUMNS", "80");

@@ -164,6 +164,12 @@ impl OperateCluster {
         Ok(self.nodes.iter().position(|node| node.as_ref().is_some_and(is_it)))
     }
 
+    /// Returns the id of the process of a node.
+    pub(crate) fn pid(&self, node: usize) -> io::Result<u32> {
+        let server = self.nodes[node].as_ref();
+        server.map(ServerProcess::pid).ok_or_else(|| io::Error::other(format!("node {node} is gone")))
+    }
+
     /// Returns the instants of the kills, by the clock of the witness.
     pub(crate) fn kills(&self) -> &[Duration] {
         &self.kills

@@ -8,6 +8,7 @@
 //! - [`shares`]: the flood of one tenant next to the jobs of 99 others;
 //! - [`later`]: delayed work that becomes due at a thousand a second;
 //! - [`repeats`]: a thousand repeats of one idempotency key at once, and keys whose node is killed while it runs them;
+//! - [`elements`]: three slow calls at once, a long list, and a job with a thousand elements whose node is killed;
 //! - [`quotas`]: quotas that are used up while the nodes are restarted, and while they are killed;
 //! - [`webhooks`]: a hundred events to a thousand customers in each of three rounds: with a tenth of them dead, slow or
 //!   lying, and with nodes that are killed. `make drill-webhooks` is this section alone.
@@ -19,6 +20,7 @@ mod bulk;
 mod bulk_verdict;
 mod cluster;
 mod customers;
+mod elements;
 mod later;
 mod partition;
 mod pause;
@@ -41,7 +43,7 @@ use svc_testkit::postgres::Postgres;
 
 const USAGE: &str = "usage: drill-operate SVC_SERVER_BINARY [bulk[=LETTERS] | pause[=REQUESTS_PER_SECOND] | \
      shares[=JOBS_OF_THE_FLOOD] | later[=DUE_PER_SECOND] | repeats[=REQUESTS] | quotas[=LIMIT] | \
-     webhooks[=EVENTS_PER_ROUND]]…";
+     webhooks[=EVENTS_PER_ROUND] | elements[=ELEMENTS]]…";
 
 /// A part of the drill, with its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +62,12 @@ enum OperateSection {
     Quotas(usize),
     /// So many events a round.
     Webhooks(usize),
+    /// So many elements of a list.
+    Elements(usize),
 }
 
 /// All sections, at full size.
-const SECTIONS: [OperateSection; 7] = [
+const SECTIONS: [OperateSection; 8] = [
     OperateSection::Bulk(100_000),
     OperateSection::Pause(5_000),
     OperateSection::Shares(100_000),
@@ -71,6 +75,7 @@ const SECTIONS: [OperateSection; 7] = [
     OperateSection::Repeats(1_000),
     OperateSection::Quotas(3_000),
     OperateSection::Webhooks(100),
+    OperateSection::Elements(1_000),
 ];
 
 #[expect(clippy::print_stdout, reason = "the report is what a drill is for")]
@@ -117,6 +122,7 @@ impl OperateSection {
             Self::Repeats(_) => Self::Repeats(size),
             Self::Quotas(_) => Self::Quotas(size),
             Self::Webhooks(_) => Self::Webhooks(size),
+            Self::Elements(_) => Self::Elements(size),
         }
     }
 
@@ -129,6 +135,7 @@ impl OperateSection {
             Self::Repeats(_) => "repeats",
             Self::Quotas(_) => "quotas",
             Self::Webhooks(_) => "webhooks",
+            Self::Elements(_) => "elements",
         }
     }
 
@@ -140,7 +147,8 @@ impl OperateSection {
             | Self::Later(size)
             | Self::Repeats(size)
             | Self::Quotas(size)
-            | Self::Webhooks(size) => size,
+            | Self::Webhooks(size)
+            | Self::Elements(size) => size,
         }
     }
 
@@ -155,6 +163,7 @@ impl OperateSection {
             Self::Repeats(requests) => repeats::drill(binary, &database, requests),
             Self::Quotas(limit) => quotas::drill(binary, &database, limit),
             Self::Webhooks(events) => webhooks::drill(binary, &database, events),
+            Self::Elements(elements) => elements::drill(binary, &database, elements),
         });
         let verdict = verdict.unwrap_or_else(|error| {
             let mut findings = Findings::default();

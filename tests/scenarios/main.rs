@@ -60,6 +60,7 @@ mod hostile_project;
 mod http2;
 mod idempotency_keys;
 mod idempotent_answers;
+mod impact;
 mod import;
 mod inside;
 mod kafka;

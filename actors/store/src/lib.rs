@@ -68,14 +68,15 @@ pub use repo::{
     OpenCancel, OpenOccurrenceCancel, OpenTrace, Ownership, PackageReceipts, PlatformRoute, QueueShares,
     QuotaCounts, QuotaRequest, QuotaReservation, QuotaSlice, QuotaUsage, RERUN, RecentErrors,
     RecordedAttempt, RecordingFilter, RecordingRow, Recordings, References, RefreshLease, RenewedWait,
-    Repository, RerunOrder, RerunVersion, RollbackSource, RolloutOrder, RowKey, SaveOutcome, ScheduleHistory,
-    ScheduleStatus, ShadowReport, StartResult, StoredBacktest, StoredConnector, StoredFigures, StoredRunRecording,
-    TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
-    UnreadableEndpoint, Versioned, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
-    WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookClaims, WebhookCounts, WebhookDelivery,
-    WebhookDeliveryState, WebhookEndpoint, WebhookEvent, WebhookFilter, WebhookOutcome, WebhookReplay,
-    WebhookSecret, WebhookState, WebhookTarget, Webhooks, WorkflowRequirements,
+    Repository, RerunOrder, RerunVersion, RollbackSource, RolloutOrder, RowKey, RunTotals, SaveOutcome,
+    ScheduleHistory, ScheduleStatus, ShadowReport, StartResult, StoredBacktest, StoredConnector,
+    StoredFigures, StoredRunRecording, TokenState, TokenStates, TraceAccess, TraceAttempt, TraceEnd,
+    TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource,
+    TraceStatus, UnfinishedRun, UnreadableEndpoint, Versioned, WaitReason, WaitTerms, WaitingCount,
+    WaitingCounts, WaitingWork, WebhookAttempt, WebhookAttemptEnd, WebhookChange, WebhookClaims,
+    WebhookCounts, WebhookDelivery, WebhookDeliveryState, WebhookEndpoint, WebhookEvent, WebhookFilter,
+    WebhookOutcome, WebhookReplay, WebhookSecret, WebhookState, WebhookTarget, Webhooks,
+    WorkflowRequirements,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

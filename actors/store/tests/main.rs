@@ -184,6 +184,7 @@ on_both! {
     traces::expired_traces_are_deleted_in_steps,
     trace_lists::traces_are_filtered_by_request,
     trace_lists::pages_of_channels_merge_statuses_and_modes,
+    trace_lists::traffic_counts_recent_runs_of_channel,
     trace_lists::pages_of_statuses_are_merged,
     trace_lists::reruns_are_found_among_runs_of_channel,
     trace_lists::traces_are_found_by_run_key,

@@ -56,6 +56,7 @@ pub use entities::functions::{
     DocumentSchema, FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription,
     OperatorExample,
 };
+pub use entities::impact::{ChannelTraffic, DefinitionImpact, TouchedChannel, TouchedQuota, TouchedWorkflow};
 pub use entities::import::{
     ImportBatch, ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER,
 };

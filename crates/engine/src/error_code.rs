@@ -72,7 +72,8 @@ codes! {
     /// A fan-out over its bounds.
     LimitExceeded = "LIMIT_EXCEEDED", Engine, Permanent,
         "A `for_each` has more elements than `engine.max_fan_out`, a loop more than `engine.max_loop_iterations`, or \
-         the copies of the message that a `for_each` or a parallel group works on take more than the bound of one.",
+         the copies of the message that a `for_each` or a parallel group works on take more than the bound of one: at \
+         its begin, or one of them its share by what was written to it.",
         "Shorten the list, lower `max_concurrency`, or collect less of each element.";
     /// The function is not registered.
     FunctionNotFound = "FUNCTION_NOT_FOUND", Engine, Permanent,

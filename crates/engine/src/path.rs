@@ -122,15 +122,29 @@ pub enum WriteError {
     /// The message would take more than so many bytes.
     #[error("the message would take more than {}", describe_bytes(*.0))]
     TooLarge(usize),
+    /// The copy of the message on which an element or a member works would take more than so many bytes, its share.
+    #[error("the copy of the message would take more than its share, {}", describe_bytes(*.0))]
+    OverShare(usize),
+    /// There is something other than an array at the path to which elements would be added.
+    #[error("there is no array to add to")]
+    NoArray,
     /// Arrays would be padded with more than [`MAX_PADDING`] nulls.
     #[error("the write would pad arrays with {0} nulls, more than {MAX_PADDING}")]
     Padding(usize),
 }
 
 impl WriteError {
+    /// Returns the code of the error of a task.
+    pub(crate) const fn code(self) -> ErrorCode {
+        match self {
+            Self::OverShare(_) => ErrorCode::LimitExceeded,
+            Self::TooDeep | Self::TooLarge(_) | Self::NoArray | Self::Padding(_) => ErrorCode::Task,
+        }
+    }
+
     /// Returns the error of a task whose write to `path` was refused.
     pub fn into_task_error(self, path: &Path) -> TaskError {
-        TaskError::new(ErrorCode::Task, format!("{path}: {self}"))
+        TaskError::new(self.code(), format!("{path}: {self}"))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod attempts;
 mod call_guard;
+mod cleanup;
 mod composite;
 mod cursor;
 mod fan_out;
@@ -45,6 +46,7 @@ use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 use crate::workflow::program::{CompiledStep, CompiledWorkflow, Flow, Program, StepAction};
 
 use self::call_guard::CallGuard;
+use self::cleanup::OpenGroups;
 use self::cursor::SweepCursor;
 pub use self::outcome::RunOutcome;
 
@@ -169,6 +171,8 @@ struct Run<'e> {
     stamps: bool,
     /// Tasks that may have spans.
     task_spans: usize,
+    /// The groups that have begun and have a `finally`; `None` before the first one.
+    open_groups: Option<Box<OpenGroups<'e>>>,
 }
 
 impl<'e> Run<'e> {
@@ -217,6 +221,7 @@ impl<'e> Run<'e> {
             cancellation: options.cancellation,
             stamps,
             task_spans: TASK_SPANS,
+            open_groups: None,
         }
     }
 

@@ -126,7 +126,8 @@ impl RunState {
         path: &Path,
         value: Value,
     ) -> Result<(), WriteError> {
-        let added = self.message.check(path, &value, self.max_bytes)?;
+        let checked = self.message.check(path, &value, self.max_bytes);
+        let added = checked.map_err(|refusal| self.name_bound(refusal))?;
         self.make_room(added)?;
         scope.follow(path, &value);
         self.write(path, value);
@@ -139,10 +140,18 @@ impl RunState {
         let needed = added.saturating_add(self.kept_bytes());
         if self.bytes.saturating_add(needed) > self.max_bytes {
             let rest = self.message.measure(self.max_bytes.saturating_sub(needed));
-            self.bytes = rest.ok_or(WriteError::TooLarge(self.max_bytes))?;
+            self.bytes = rest.ok_or_else(|| self.name_bound(WriteError::TooLarge(self.max_bytes)))?;
         }
         self.bytes += added;
         Ok(())
+    }
+
+    /// Returns a refusal for its size as that of a view, whose copy has a share of the bound.
+    fn name_bound(&self, refusal: WriteError) -> WriteError {
+        match refusal {
+            WriteError::TooLarge(_) if self.view.is_some() => WriteError::OverShare(self.max_bytes),
+            refusal => refusal,
+        }
     }
 
     /// Merges an object into a bare root key by key; sets anything else.
@@ -173,23 +182,24 @@ impl RunState {
     /// time of the elements, not that of the array.
     ///
     /// # Errors
-    /// The reason: there is no array at the path, or a bound would be exceeded.
+    /// There is no array at the path, or a bound would be exceeded.
     pub(crate) fn extend(
         &mut self,
         scope: &mut EvaluationScope<'_>,
         path: &Path,
         items: Vec<Value>,
-    ) -> Result<(), String> {
+    ) -> Result<(), WriteError> {
         let length = match self.message.read(path) {
             Some(Value::Array(present)) => present.len(),
             None | Some(Value::Null) => {
-                return self.put(scope, path, Value::Array(items)).map_err(|error| error.to_string());
+                return self.put(scope, path, Value::Array(items));
             }
-            Some(_) => return Err("there is no array to add to".to_owned()),
+            Some(_) => return Err(WriteError::NoArray),
         };
         let items = Value::Array(items);
-        let added = self.message.check(path, &items, self.max_bytes).map_err(|error| error.to_string())?;
-        self.make_room(added).map_err(|error| error.to_string())?;
+        let checked = self.message.check(path, &items, self.max_bytes);
+        let added = checked.map_err(|refusal| self.name_bound(refusal))?;
+        self.make_room(added)?;
         let Value::Array(items) = items else { return Ok(()) };
         if items.len() > FOLLOWED {
             forget_root(scope, path);

@@ -7,6 +7,7 @@ pub(crate) mod connector_calls;
 pub(crate) mod connectors;
 pub(crate) mod entities;
 pub(crate) mod guards;
+pub(crate) mod impact;
 pub(crate) mod import;
 pub(crate) mod loadability;
 pub(crate) mod pauses;

@@ -16,6 +16,17 @@ pub(crate) fn references(engine: &Arc<Engine>) -> Arc<dyn References> {
     Arc::new(DefinitionReferences { engine: Arc::clone(engine) })
 }
 
+/// Returns the names of the connectors in which blocks of the config of a channel keep their state.
+pub(crate) fn config_connectors(channel: &ChannelContent) -> impl Iterator<Item = &str> {
+    let blocks = channel.config.as_object().into_iter().flatten();
+    blocks.filter_map(|(_, block)| block["connector"].as_str())
+}
+
+/// Returns the name of the channel to which a channel reports its failures.
+pub(crate) fn failure_channel(channel: &ChannelContent) -> Option<&str> {
+    channel.config["on_failure"].as_str()
+}
+
 impl References for DefinitionReferences {
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool {
         let dependencies = self.engine.dependencies(workflow);
@@ -26,12 +37,10 @@ impl References for DefinitionReferences {
         }
     }
 
-    /// Any block of the config that keeps its state in a connector names it so; `on_failure` names a channel.
     fn channel_names(&self, channel: &ChannelContent, kind: EntityKind, name: &str) -> bool {
-        let mut blocks = channel.config.as_object().into_iter().flatten();
         match kind {
-            EntityKind::Connector => blocks.any(|(_, block)| block["connector"] == *name),
-            EntityKind::Channel => channel.config["on_failure"] == *name,
+            EntityKind::Connector => config_connectors(channel).any(|used| used == name),
+            EntityKind::Channel => failure_channel(channel) == Some(name),
             EntityKind::Workflow => false,
         }
     }

@@ -90,11 +90,8 @@ fn workflows(recorder: &mut Recorder) {
             {"path": "data.x", "logic": {"throw": "no"}}]}}}]});
     recorder.send("POST", &base, &looping.to_string());
     recorder.send("GET", &base, "");
-    recorder.send(
-        "GET",
-        &format!("{base}?status=active&tag=demo&limit=1&offset=0&sort_by=name&sort_order=asc"),
-        "",
-    );
+    let page = "status=active&tag=demo&limit=1&offset=0&sort_by=name&sort_order=asc";
+    recorder.send("GET", &format!("{base}?{page}"), "");
     recorder.send("GET", &format!("{base}/greeting"), "");
     recorder.send("PUT", &format!("{base}/greeting?dry_run=true"), r#"{"priority": 4}"#);
     recorder.send("PUT", &format!("{base}/greeting"), r#"{"priority": 4, "description": null}"#);
@@ -102,11 +99,8 @@ fn workflows(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{base}/greeting/dependencies"), "");
     recorder.send("GET", &format!("{base}/greeting/versions"), "");
     recorder.send("POST", &format!("{base}/greeting/test"), r#"{"data": {"name": "Ada"}}"#);
-    recorder.send(
-        "POST",
-        &format!("{base}/greeting/test"),
-        r#"{"data": {"ask": true}, "metadata": {"a": 1}, "stubs": {"http_call": {"ok": true}}}"#,
-    );
+    let trial = r#"{"data": {"ask": true}, "metadata": {"a": 1}, "stubs": {"http_call": {"ok": true}}}"#;
+    recorder.send("POST", &format!("{base}/greeting/test"), trial);
     recorder.send("POST", &format!("{base}/greeting/test"), r#"{"stubs": 1}"#);
     recorder.send("PATCH", &format!("{base}/greeting/status?dry_run=true"), r#"{"status": "active"}"#);
     recorder.send("PATCH", &format!("{base}/greeting/status"), r#"{"status": "active"}"#);
@@ -264,6 +258,10 @@ fn guards(recorder: &mut Recorder) {
     recorder.read(&format!("{workflows}/greeting/rollout"), Shown::Outline);
     recorder.read(&format!("{workflows}/greeting/stats"), Shown::Outline);
     recorder.send("GET", &format!("{workflows}/greeting/stats?version=99"), "");
+    for changed in ["workflows/greeting", "channels/greetings", "connectors/crm"] {
+        recorder.read(&format!("{ADMIN}/{changed}/impact"), Shown::Head);
+    }
+    recorder.send("GET", &format!("{ADMIN}/connectors/nothing/impact"), "");
     recorder.read(&format!("{ADMIN}/connectors/crm/calls"), Shown::Outline);
     recorder.send("GET", &format!("{ADMIN}/connectors/nothing/calls"), "");
 }

@@ -1,6 +1,7 @@
 //! Ownership of accepted work: the accepting node runs it, and another one only after its end.
 
 mod cancels;
+mod elements;
 mod exhaustion;
 mod file;
 mod recoveries;
@@ -44,12 +45,17 @@ fn node(database: &PostgresDatabase) -> ServerCommand {
         .env("SVC_CLUSTER__NODE_LEASE_SECS", &LEASE_SECS.to_string())
 }
 
-/// Stores and serves `jobs`, whose runs send the witness their number and wait for its answer.
-fn serve_jobs(client: &mut HttpClient, witness: &Upstream) {
+/// Stores the connector by which runs reach the witness.
+fn connect_witness(client: &mut HttpClient, witness: &Upstream) {
     let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
     let answer = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
     assert_eq!(answer.status, 201, "{}", answer.text());
+}
+
+/// Stores and serves `jobs`, whose runs send the witness their number and wait for its answer.
+fn serve_jobs(client: &mut HttpClient, witness: &Upstream) {
+    connect_witness(client, witness);
     let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
         "path_logic": {"cat": ["/", {"var": "payload.n"}]}});
     let workflow = json!({"workflow_id": "jobs", "name": "jobs", "tasks": [

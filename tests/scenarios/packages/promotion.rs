@@ -346,8 +346,9 @@ fn second_canary_blocks_unless_it_replaces_the_first() {
     assert_eq!(exit(&apply(&package("2", Some(10)), &[])), 0);
     assert_eq!(shares(), [10, 90]);
     let third = package("3", Some(20));
-    let planned = verb("plan", &target, &["-f", third.to_str().unwrap()]);
+    let planned = verb("plan", &target, &["-f", third.to_str().unwrap(), "--impact"]);
     assert_eq!(exit(&planned), 1);
+    assert!(stdout(&planned).contains("a change of workflow 'a' touches:"), "{}", stdout(&planned));
     assert!(stderr(&planned).contains("--replace-canary"), "{}", stderr(&planned));
     let refused = apply(&third, &[]);
     assert_eq!(exit(&refused), 1);

@@ -105,9 +105,9 @@ pub(crate) use traces::TraceWrite;
 pub use traces::{
     AcceptedRerun, AdoptedRun, CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd,
     CancelledRun, DueTime, NewTrace, OpenCancel, OpenTrace, Ownership, QueueShares, RERUN, RenewedWait,
-    RerunOrder, RerunVersion, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun, WaitReason,
-    WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
+    RerunOrder, RerunVersion, RunTotals, TraceAccess, TraceAttempt, TraceEnd, TraceFailure, TraceMode,
+    TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow, TraceSource, TraceStatus, UnfinishedRun,
+    WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
 pub use webhooks::{
     ClaimedWebhook, DueEndpoint, EndpointRoom, NewWebhookAttempt, NewWebhookEndpoint, RecordedAttempt,

@@ -222,7 +222,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 34);
+    assert_eq!(tables, 35);
 }
 
 pub(crate) async fn database_keeps_one_draft_and_frozen_versions(db: TestDatabase) {

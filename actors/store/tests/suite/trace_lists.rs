@@ -1,10 +1,13 @@
 //! Lists of traces.
 
+use chrono::TimeDelta;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use svc_model::{Page, WorkflowVersion};
-use svc_store::{NewTrace, TraceEnd, TraceMode, TracePage, TraceQuery, TraceRepository, TraceStatus};
+use svc_model::{Page, Timestamp, WorkflowVersion};
+use svc_store::{
+    NewTrace, RunTotals, TraceEnd, TraceMode, TracePage, TraceQuery, TraceRepository, TraceStatus,
+};
 use uuid::Uuid;
 
 use super::database::TestDatabase;
@@ -111,6 +114,29 @@ pub(crate) async fn pages_of_channels_merge_statuses_and_modes(db: TestDatabase)
         traces.list(TraceQuery { page: Page { limit: 50, offset: 0 }, ..ended.clone() }).await.unwrap();
     assert!(expected.rows.iter().all(|row| row.mode == "async" && row.channel != "c"));
     assert_eq!(by_cursor(&traces, ended).await, ids(&expected));
+}
+
+pub(crate) async fn traffic_counts_recent_runs_of_channel(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let began = Timestamp::now();
+    let hour_before = Timestamp::from_naive(began.naive() - TimeDelta::hours(1));
+    for (number, duration) in (0_usize..40).zip(1_u32..) {
+        let (status, mode) = (TraceStatus::ALL[number % 8], TraceMode::ALL[number / 8 % 4]);
+        let row = NewTrace {
+            duration_ms: status.is_end().then(|| f64::from(duration)),
+            ..NewTrace::new(Uuid::now_v7(), ["a", "b"][number / 20].into(), mode, status)
+        };
+        traces.insert(row).await.unwrap();
+    }
+    // Every eighth row is completed, as many failed or were cancelled.
+    let of_a = traces.traffic("a", hour_before).await.unwrap();
+    assert_eq!((of_a.runs, of_a.failed, of_a.is_capped), (6, 2, false));
+    assert_eq!(of_a.p95_ms, Some(15.0), "the longest of four, without those that were cancelled");
+    let of_b = traces.traffic("b", hour_before).await.unwrap();
+    assert_eq!((of_b.runs, of_b.failed), (9, 3));
+    assert_eq!(traces.traffic("none", hour_before).await.unwrap(), RunTotals::default());
+    let later = Timestamp::from_naive(began.naive() + TimeDelta::hours(1));
+    assert_eq!(traces.traffic("a", later).await.unwrap(), RunTotals::default());
 }
 
 pub(crate) async fn pages_of_statuses_are_merged(db: TestDatabase) {

@@ -12,6 +12,7 @@ use crate::entities::channels::{
     PauseRequest, ResumeRequest,
 };
 use crate::entities::definitions::{ChannelDefinition, ChannelUpdate};
+use crate::entities::impact::DefinitionImpact;
 use crate::entities::import::{ImportBatch, ImportSummary};
 use crate::entities::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
@@ -218,6 +219,19 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .path_parameters(ID)
     .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/impact",
+        "getChannelImpact",
+        Tag::Channels,
+        "Lists what a change of a channel would touch: its callers, and what its runs use",
+    )
+    .describes(
+        "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
+         `capped` says that there are more.",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/channels/{id}/quotas",

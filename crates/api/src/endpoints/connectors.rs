@@ -10,6 +10,7 @@ use crate::entities::connectors::{
     ExportedConnector,
 };
 use crate::entities::definitions::{ConnectorDefinition, ConnectorUpdate};
+use crate::entities::impact::DefinitionImpact;
 use crate::entities::import::{ImportBatch, ImportSummary};
 use crate::entities::lifecycle::StatusChange;
 use crate::entities::validation::ValidationResult;
@@ -147,6 +148,19 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The calls",
         &[SchemaSource::for_type::<DataEnvelope<ConnectorCalls>>()],
     )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/{id}/impact",
+        "getConnectorImpact",
+        Tag::Connectors,
+        "Lists what a change of a connector would touch: the workflows and channels that use it",
+    )
+    .describes(
+        "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
+         `capped` says that there are more.",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
     Endpoint::new(
         Method::Put,
         "/api/v1/admin/connectors/{id}",

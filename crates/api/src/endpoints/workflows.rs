@@ -6,6 +6,7 @@ use crate::endpoint::{
     SchemaSource, TAG, Tag, sort_by,
 };
 use crate::entities::definitions::{WorkflowDefinition, WorkflowUpdate};
+use crate::entities::impact::DefinitionImpact;
 use crate::entities::import::{ImportBatch, ImportSummary};
 use crate::entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 use crate::entities::rollouts::WorkflowRollout;
@@ -193,6 +194,19 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "The dependencies",
         &[SchemaSource::for_type::<DataEnvelope<WorkflowDependencies>>()],
     )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/workflows/{id}/impact",
+        "getWorkflowImpact",
+        Tag::Workflows,
+        "Lists what a change of a workflow would touch: routes, schedules, callers, connectors",
+    )
+    .describes(
+        "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
+         `capped` says that there are more.",
+    )
+    .path_parameters(ID)
+    .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/workflows/{id}/stats",

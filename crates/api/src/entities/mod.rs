@@ -6,6 +6,7 @@ pub(crate) mod connectors;
 pub(crate) mod consumers;
 pub(crate) mod definitions;
 pub(crate) mod functions;
+pub(crate) mod impact;
 pub(crate) mod import;
 pub(crate) mod lifecycle;
 pub(crate) mod packages;

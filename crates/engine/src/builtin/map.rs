@@ -14,7 +14,7 @@ use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;
-use crate::path::Path;
+use crate::path::{Path, WriteError};
 
 /// The catalogue entry of `map`.
 pub(super) static ENTRY: FunctionEntry = FunctionEntry {
@@ -54,6 +54,23 @@ pub(super) const ON_NULL: [&str; 3] = ["skip", "unset", "set"];
 /// Failed mappings that the error lists one by one.
 const NAMED: usize = 10;
 
+/// The reason why a mapping left its path alone.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MappingRefusal {
+    /// The expression failed, or its value is of no use.
+    #[error("{0}")]
+    Value(String),
+    /// The message does not take the write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl From<String> for MappingRefusal {
+    fn from(reason: String) -> Self {
+        Self::Value(reason)
+    }
+}
+
 /// A step of a task.
 pub(crate) trait MappingStep {
     /// Returns the path that is written.
@@ -63,7 +80,7 @@ pub(crate) trait MappingStep {
     ///
     /// # Errors
     /// The reason why the path was left alone.
-    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String>;
+    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), MappingRefusal>;
 }
 
 #[derive(Debug)]
@@ -92,7 +109,7 @@ impl MappingStep for Mapping {
     }
 
     /// Writes the result. A result of null leaves the path alone.
-    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String> {
+    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), MappingRefusal> {
         let value = match self.logic.copies() {
             Some(source) => cx.work.get(cx.scope, source),
             None => cx.evaluate(&self.logic, |value| value.to_serde_value())?,
@@ -100,7 +117,7 @@ impl MappingStep for Mapping {
         if value.is_null() {
             return Ok(());
         }
-        cx.work.merge(cx.scope, &self.path, value).map_err(|error| error.to_string())
+        Ok(cx.work.merge(cx.scope, &self.path, value)?)
     }
 }
 
@@ -120,6 +137,9 @@ pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Builtin> {
 impl<M: MappingStep> MapTask<M> {
     /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have
     /// run.
+    ///
+    /// # Errors
+    /// `TIMEOUT_ERROR`: the time of the run is over. `LIMIT_EXCEEDED`: a copy of the message would exceed its share.
     pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let mut failed = Vec::new();
         for (n, mapping) in self.mappings.iter().enumerate() {
@@ -141,6 +161,11 @@ impl<M: MappingStep> MapTask<M> {
             text.push(format!("and {} more", failed.len() - NAMED));
         }
         let text = format!("mapping failed: {}", text.join("; "));
+        let is_over_share =
+            |reason: &MappingRefusal| matches!(reason, MappingRefusal::Write(WriteError::OverShare(_)));
+        if failed.iter().any(|(_, reason)| is_over_share(reason)) {
+            return Err(TaskError::new(ErrorCode::LimitExceeded, text));
+        }
         cx.work.errors.push(TaskError::new(ErrorCode::TaskStatus, text));
         Ok(TaskOutcome::Status(500))
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::context::BuiltinCx;
 use super::input::BuiltinInput;
-use super::map::{MODES, MappingStep, ON_NULL};
+use super::map::{MODES, MappingRefusal, MappingStep, ON_NULL};
 use crate::expression::{Expression, SecretPolicy};
 use crate::path::{Path, Root};
 
@@ -94,7 +94,7 @@ impl MappingStep for MappingChange {
         &self.path
     }
 
-    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String> {
+    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), MappingRefusal> {
         let Action::Write { logic, mode, on_null } = &self.action else {
             cx.work.remove(cx.scope, &self.path);
             return Ok(());
@@ -115,12 +115,14 @@ impl MappingStep for MappingChange {
         }
         let items = match (mode, value) {
             (Mode::Replace, value) => {
-                return cx.work.merge(cx.scope, &self.path, value).map_err(|error| error.to_string());
+                return Ok(cx.work.merge(cx.scope, &self.path, value)?);
             }
             (Mode::Append, value) => vec![value],
             (Mode::Extend, Value::Array(items)) => items,
-            (Mode::Extend, _) => return Err("extend takes an array; append adds a single value".to_owned()),
+            (Mode::Extend, _) => {
+                return Err("extend takes an array; append adds a single value".to_owned().into());
+            }
         };
-        cx.work.extend(cx.scope, &self.path, items)
+        Ok(cx.work.extend(cx.scope, &self.path, items)?)
     }
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use svc_model::FieldError;
 use svc_spans::TraceContext;
 
+use super::cleanup::clean_up_views;
 use super::settle::failure_record;
 use super::view::{ViewRecord, run_in_turns};
 use super::{End, MAX_TASKS, Run};
@@ -71,6 +72,12 @@ enum FanOutStop {
 impl ElementQueue<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.borrow().is_some()
+    }
+
+    /// Returns `true` if the step ends early while the time of the run goes on.
+    fn cuts_elements(&self) -> bool {
+        let stop = self.stop.borrow();
+        !matches!(&*stop, None | Some(FanOutStop::Element { end: End::Expired(_), .. }))
     }
 
     fn stop(&self, reason: FanOutStop) {
@@ -148,6 +155,10 @@ impl ElementWork<'_, '_, '_> {
                 views.map(|(number, view)| run_in_turns(view.run_elements(number, queue))).collect();
             while running.next().await.is_some() && !queue.is_stopped() {}
         }
+        if self.queue.cuts_elements() {
+            let until = self.run.grace_end();
+            clean_up_views(self.views.iter_mut(), self.queue.workflow, until).await;
+        }
         self.keep_cancelled();
         if self.run.work.changes.is_some() && !self.views.is_empty() {
             self.run.work.change_bytes = self.views.iter().map(|view| view.work.change_bytes).sum();
@@ -194,12 +205,19 @@ impl ElementWork<'_, '_, '_> {
 
 impl Drop for ElementWork<'_, '_, '_> {
     fn drop(&mut self) {
+        let is_cut = !self.views.is_empty();
+        let indexes: Vec<_> = self.queue.running.iter().filter(|_| is_cut).map(Cell::get).collect();
         self.keep_cancelled();
         // The scopes of the run forget what they know when a step is cut short.
         let (arena, reads) = (Arena::lease(), Reads::default());
         let mut scope = EvaluationScope::new(&arena, &reads);
         for index in 0..self.count() {
             self.add_record(index, &mut scope);
+        }
+        for (view, index) in self.views.drain(..).zip(indexes) {
+            if view.has_open_groups() {
+                self.run.keep_cut_view(view, index);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use svc_spans::TraceContext;
 use tokio::time::Instant;
 
 use super::attempts::run_until;
+use super::cleanup::clean_up_views;
 use super::settle::failure_record;
 use super::view::run_in_turns;
 use super::{End, Run};
@@ -53,6 +54,11 @@ impl Drop for MemberWork<'_, '_> {
         // The scopes of the run forget what they know when a group is cut short.
         let (arena, reads) = (Arena::lease(), Reads::default());
         self.add_records(&mut EvaluationScope::new(&arena, &reads));
+        for view in self.views.drain(..) {
+            if view.has_open_groups() {
+                self.run.keep_cut_view(view, None);
+            }
+        }
     }
 }
 
@@ -70,6 +76,9 @@ impl Run<'_> {
         let limit = frame.timeout.map(|timeout| Instant::now() + timeout);
         let limit = limit.filter(|limit| self.pace.deadline().is_none_or(|deadline| *limit < deadline));
         let group = GroupRun { frame, step, id, context, limit };
+        if let Some(finally) = &frame.finally {
+            self.open_group(finally);
+        }
         let mut end = self.run_members(&group, scope).await;
         if let (Some(handler), End::Failed(failure)) = (&frame.on_error, &end) {
             self.catch(first_error, failure);
@@ -87,15 +96,18 @@ impl Run<'_> {
             };
             scope.forget(WrittenRoots::ALL);
         }
-        // The time of the run is over for `finally` too.
-        if let (Some(finally), false) = (&frame.finally, matches!(end, End::Expired(_))) {
-            let last = self.run_program(finally, id).await;
-            scope.forget(WrittenRoots::ALL);
-            end = match (end, last) {
-                (end, End::Completed) => end,
-                (End::Failed(failure), End::Stopped) => End::Failed(failure),
-                (_, last) => last,
-            };
+        if let Some(finally) = &frame.finally {
+            self.close_group();
+            // The time of the run is over for `finally` too.
+            if !matches!(end, End::Expired(_)) {
+                let last = self.run_program(finally, id).await;
+                scope.forget(WrittenRoots::ALL);
+                end = match (end, last) {
+                    (end, End::Completed) => end,
+                    (End::Failed(failure), End::Stopped) => End::Failed(failure),
+                    (_, last) => last,
+                };
+            }
         }
         match end {
             End::Completed => step.terminal.then_some(End::Stopped),
@@ -106,7 +118,13 @@ impl Run<'_> {
     async fn run_members(&mut self, group: &GroupRun<'_>, scope: &mut EvaluationScope<'_>) -> End {
         let end = match &group.frame.members {
             GroupMembers::InOrder(program) => {
-                run_until(group.limit, self.run_program(program, group.id)).await
+                let depth = self.open_depth();
+                let end = run_until(group.limit, self.run_program(program, group.id)).await;
+                if end.is_none() {
+                    let until = self.grace_end();
+                    self.clean_up(depth, group.id, until).await;
+                }
+                end
             }
             GroupMembers::AtOnce(programs) => self.run_at_once(group, programs, scope).await,
         };
@@ -115,7 +133,7 @@ impl Run<'_> {
     }
 
     /// Runs a program over the message of this run. The scopes of others must forget what they know of it.
-    async fn run_program(&mut self, program: &Program, id: &Arc<str>) -> End {
+    pub(super) async fn run_program(&mut self, program: &Program, id: &Arc<str>) -> End {
         self.run_member(program, 1, id).await
     }
 
@@ -162,6 +180,10 @@ impl Run<'_> {
             }
         }
         let has_failed = !is_in_time || !matches!(end, End::Completed | End::Stopped);
+        if has_failed && !matches!(end, End::Expired(_)) {
+            let until = work.run.grace_end();
+            clean_up_views(work.views.iter_mut(), group.id, until).await;
+        }
         work.add_records(scope);
         let mut views = std::mem::take(&mut work.views);
         drop(work);
@@ -191,9 +213,7 @@ impl Run<'_> {
 
     /// Records that the members of a group did not end in time.
     fn end_by_timeout(&mut self, group: &GroupRun<'_>, scope: &mut EvaluationScope<'_>) -> End {
-        self.work.changes.iter_mut().for_each(Vec::clear);
-        self.work.mapping_contexts.clear();
-        self.work.target = None;
+        self.forget_cut_task();
         let timeout = group.frame.timeout.as_ref().map_or(0, Duration::as_millis);
         let text = format!("the group did not end within its timeout_ms ({timeout})");
         let mut error = TaskError::new(ErrorCode::Timeout, text);

@@ -121,6 +121,7 @@ impl<'e> Run<'e> {
             cancellation: self.cancellation.clone(),
             stamps: self.stamps,
             task_spans: self.task_spans.saturating_sub(self.timings.tasks.len()),
+            open_groups: None,
         }
     }
 

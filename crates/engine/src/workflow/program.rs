@@ -240,14 +240,20 @@ pub(crate) struct FanOut {
 pub(crate) struct GroupFrame {
     pub(crate) members: GroupMembers,
     pub(crate) on_error: Option<Program>,
-    pub(crate) finally: Option<Program>,
+    /// Shared with the run while the group goes on, which runs it if the group is cut short.
+    pub(crate) finally: Option<Arc<Program>>,
     /// The time of the members together.
     pub(crate) timeout: Option<Duration>,
 }
 
 impl GroupFrame {
     fn reads_metadata(&self) -> bool {
-        self.members.programs().iter().chain(&self.on_error).chain(&self.finally).any(Program::reads_metadata)
+        self.members
+            .programs()
+            .iter()
+            .chain(&self.on_error)
+            .chain(self.finally.as_deref())
+            .any(Program::reads_metadata)
     }
 }
 

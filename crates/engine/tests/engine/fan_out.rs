@@ -252,6 +252,37 @@ fn copies_beyond_the_bound_are_refused() {
 }
 
 #[test]
+fn writes_beyond_the_share_exceed_the_limit() {
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let suppliers = Suppliers::new(limits);
+    let text = json!({"var": "payload"});
+    let large = json!({"cat": [text, text]});
+    let mapping = |mode: Value| {
+        let mut mapping = json!({"path": "data.list", "logic": large});
+        mapping.as_object_mut().unwrap().extend(mode.as_object().unwrap().clone());
+        json!({"id": "write", "function": {"name": "map", "input": {"mappings": [mapping]}}})
+    };
+    let answer = supply("write", json!({"answer": {"one": text, "two": text}, "output": "data.list"}));
+    let is_refused = |step: &Value, text: &str, places: usize| {
+        let each = with(
+            step.clone(),
+            json!({"for_each": {"over": [1, 2, 3, 4], "into": "temp_data.done", "collect": "temp_data.none",
+                "max_concurrency": places}}),
+        );
+        let (outcome, _) = suppliers.run_tasks(json!([each]), json!(text));
+        outcome.failure.map(|failure| (failure.error.code.name(), failure.error.message))
+    };
+    // Twice the text fits the bound, and not a fourth of it, which a copy of the message does.
+    let text = "x".repeat(200 << 10);
+    for step in [mapping(json!({})), mapping(json!({"mode": "append"})), answer] {
+        assert_eq!(is_refused(&step, &text, 1), None, "{step}");
+        let (code, message) = is_refused(&step, &text, 4).unwrap();
+        assert_eq!(code, "LIMIT_EXCEEDED", "{message}");
+        assert!(message.contains("the copy of the message would take more than its share"), "{message}");
+    }
+}
+
+#[test]
 fn copies_of_copies_count_for_the_bound() {
     let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
     let suppliers = Suppliers::new(limits);

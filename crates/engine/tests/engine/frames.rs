@@ -198,6 +198,90 @@ fn cancelled_steps_leave_their_records() {
     assert_eq!(suppliers.log.lock().running, 0);
 }
 
+/// A group that asks a supplier, and gives something back whatever becomes of that.
+fn held_group(ask: Value, release_ms: u64) -> Value {
+    let release = json!({"ms": release_ms, "answer": true, "output": "data.released"});
+    json!({"id": "held", "tasks": [supply("ask", ask)], "finally": [supply("release", release)]})
+}
+
+/// Returns the tasks that have recorded something, with their elements.
+fn recorded(outcome: &svc_engine::RunOutcome) -> Vec<(&str, Option<usize>)> {
+    outcome.audit_trail.iter().map(|entry| (&*entry.task_id, entry.index)).collect()
+}
+
+#[test]
+fn finally_runs_for_cancelled_elements() {
+    let suppliers = Suppliers::default();
+    let var = |key: &str| json!({"var": format!("temp_data.item.{key}")});
+    let ask = json!({"ms": var("ms"), "fails": var("fails"), "answer": 1, "output": "data.x"});
+    let block =
+        json!({"over": {"var": "payload"}, "into": "data.list", "collect": "data.x", "max_concurrency": 2});
+    let each = with(held_group(ask, 5), json!({"for_each": block}));
+    let payload = json!([{"ms": 10, "fails": 99}, {"ms": 900}, {"ms": 1}]);
+    let (outcome, time) = suppliers.run_tasks(json!([each]), payload);
+    // The failed element releases, then the other one, which its end cuts short; the third one does not begin.
+    assert_time(time, 20);
+    assert_eq!(recorded(&outcome), [("ask", Some(0)), ("release", Some(0)), ("release", Some(1))]);
+    assert_eq!(errors(&outcome)[0], ("IO_ERROR", "ask".to_owned(), Some(0)));
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("ask"));
+    assert_eq!(suppliers.log.lock().running, 0);
+}
+
+#[test]
+fn finally_runs_for_cancelled_members() {
+    let suppliers = Suppliers::default();
+    let held = held_group(json!({"ms": 900}), 5);
+    let bad = supply("bad", json!({"ms": 10, "fails": 99}));
+    let both = json!({"id": "both", "parallel": true, "tasks": [held, bad]});
+    let (outcome, time) = suppliers.run_tasks(json!([both]), json!(null));
+    assert_time(time, 15);
+    assert_eq!(recorded(&outcome), [("release", None), ("bad", None)]);
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("bad"));
+    assert_eq!(outcome.message.data, json!({}), "a failed group writes nothing");
+}
+
+#[test]
+fn finally_runs_within_group_out_of_time() {
+    let suppliers = Suppliers::default();
+    let inner = held_group(json!({"ms": 900}), 20);
+    let note = set("note", "data.note", json!({"var": "temp_data.error.code"}));
+    let outer = json!({"id": "outer", "timeout_ms": 100, "tasks": [inner], "on_error": [note]});
+    let (outcome, time) = suppliers.run_tasks(json!([outer]), json!(null));
+    assert_time(time, 120);
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data, json!({"released": true, "note": "TIMEOUT_ERROR"}));
+    assert_eq!(recorded(&outcome), [("release", None), ("note", None)]);
+}
+
+#[test]
+fn finally_runs_for_elements_of_dropped_step() {
+    let suppliers = Suppliers::default();
+    let block = json!({"over": [1, 2], "into": "data.list", "collect": "data.x", "max_concurrency": 2});
+    let each = with(held_group(json!({"ms": 900}), 5), json!({"for_each": block}));
+    let note = set("note", "data.note", json!({"var": "temp_data.error.code"}));
+    let outer = json!({"id": "outer", "timeout_ms": 100, "tasks": [each], "on_error": [note]});
+    let (outcome, time) = suppliers.run_tasks(json!([outer]), json!(null));
+    assert_time(time, 105);
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(recorded(&outcome), [("release", Some(0)), ("release", Some(1)), ("note", None)]);
+    assert_eq!(outcome.message.data, json!({"note": "TIMEOUT_ERROR"}));
+}
+
+#[test]
+fn finally_of_cut_group_has_five_seconds() {
+    let suppliers = Suppliers::default();
+    let inner = held_group(json!({"ms": 900}), 60_000);
+    let outer = json!({"id": "outer", "timeout_ms": 100, "tasks": [inner]});
+    let (outcome, time) = suppliers.run_tasks(json!([outer.clone()]), json!(null));
+    assert_time(time, 5100);
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("outer"));
+    assert_eq!(suppliers.log.lock().running, 0);
+    let options = RunOptions { deadline: Some(Duration::from_millis(300)), ..RunOptions::default() };
+    let (outcome, time) = suppliers.run(json!([outer]), json!(null), options);
+    assert_time(time, 300);
+    assert!(outcome.failure.is_some());
+}
+
 #[test]
 fn time_of_the_run_is_not_caught() {
     let suppliers = Suppliers::default();

@@ -42,7 +42,9 @@ pub async fn backtest_run(
     let recording = Arc::clone(&line.recording);
     let run = workflow.replay(recording).await;
     match &run.outcome().recorded {
-        Some(RecordingResult::Replayed(replayed)) => comparison::compare_line(line, replayed, options, channel),
+        Some(RecordingResult::Replayed(replayed)) => {
+            comparison::compare_line(line, replayed, options, channel)
+        }
         _ => RunComparison::incomparable("the run left no report"),
     }
 }

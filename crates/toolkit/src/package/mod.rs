@@ -13,6 +13,7 @@ mod deployment;
 mod diff;
 mod error;
 mod export;
+mod impact;
 mod lint;
 mod plan;
 mod progress;
@@ -149,6 +150,9 @@ pub struct PlanArgs {
     /// Let definitions through that this server cannot load, as `apply` does with it
     #[arg(long)]
     pub allow_degraded: bool,
+    /// List the channels that each change touches, with their runs of the last 24 hours
+    #[arg(long)]
+    pub impact: bool,
 }
 
 /// The arguments of `package apply`.
@@ -281,7 +285,7 @@ impl PackageArgs {
 impl ApplyArgs {
     fn to_plan(&self) -> PlanArgs {
         let Self { remote, file, replace_canary, prune, yes: _, allow_degraded, dry_run: _ } = self.clone();
-        PlanArgs { remote, file, replace_canary, values: None, prune, allow_degraded }
+        PlanArgs { remote, file, replace_canary, values: None, prune, allow_degraded, impact: false }
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io;
 
 use serde::Serialize;
-use svc_api::ValidationIssue;
+use svc_api::{DefinitionImpact, ValidationIssue};
 use svc_model::{EntityKind, FieldCode};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
 use super::degradation::degraded_requirements;
 use super::error::PackageError;
+use super::impact::{find_impacts, write_impact};
 use super::prune::{StaleEntity, find_stale};
 use super::remote::PackageServer;
 use super::state::PackageState;
@@ -18,6 +19,8 @@ use crate::exit::{EXIT_FAILURE, EXIT_OK};
 
 /// Action of an import that an item would be refused by.
 const REFUSED: &str = "refused";
+/// Action of an import of what is not stored yet.
+const CREATED: &str = "created";
 /// Actions of an import that leave the stored entity as it is.
 const UNCHANGED: &str = "unchanged";
 
@@ -52,6 +55,17 @@ struct PlanReport {
     /// The definitions that `--prune` would delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     prune: Option<Vec<StaleEntity>>,
+    /// The reach of each change of a stored definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    impact: Option<Vec<DefinitionImpact>>,
+}
+
+impl PlannedItem {
+    /// Returns true if the apply would change a stored definition, or its traffic.
+    fn changes_stored(&self) -> bool {
+        let is_changed = ![REFUSED, UNCHANGED].contains(&self.action.as_str());
+        self.action != CREATED && (is_changed || self.activate)
+    }
 }
 
 /// Runs `package plan`; exit 1 if something prevents the apply.
@@ -84,6 +98,9 @@ fn write_text(report: &PlanReport, streams: &mut Streams<'_>) -> io::Result<()> 
     }
     for entity in report.prune.iter().flatten() {
         writeln!(streams.out, "  {entity}: delete")?;
+    }
+    for impact in report.impact.iter().flatten() {
+        write_impact(impact, streams.out)?;
     }
     for pending in &report.pending {
         writeln!(streams.out, "pending: {pending}")?;
@@ -122,6 +139,7 @@ impl Planner<'_> {
             pending: Vec::new(),
             degraded: Vec::new(),
             prune: None,
+            impact: None,
         };
         self.check_requirements(&mut report).await?;
         for kind in IMPORT_ORDER {
@@ -132,6 +150,11 @@ impl Planner<'_> {
         match self.args.allow_degraded {
             true => report.degraded = unloadable,
             false => report.blocking.extend(unloadable),
+        }
+        if self.args.impact {
+            let changed = report.items.iter().filter(|item| item.changes_stored());
+            let changed: Vec<_> = changed.map(|item| (item.kind, item.key.as_str())).collect();
+            report.impact = Some(find_impacts(self.server, &changed).await?);
         }
         if self.args.prune {
             report.prune = Some(self.find_prunable(detail.as_ref(), &mut report.blocking).await?);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_api::{
-    ConnectorResource, DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER,
-    PackageDetail, Receipt, ReceiptRequest, ValidationIssue, ValidationResult,
+    ConnectorResource, DataEnvelope, DefinitionImpact, ImportFailure, ImportSummary, ImportedItem,
+    PACKAGE_SIGNATURE_HEADER, PackageDetail, Receipt, ReceiptRequest, ValidationIssue, ValidationResult,
 };
 use svc_client::{
     ApiKey, ApiRequest, Client, ClientError, ClientSettings, LocalServer, ServerAddress, admin_path,
@@ -334,6 +334,25 @@ impl PackageServer {
     /// Returns the connectors and channels that a workflow names.
     pub(super) async fn dependencies(&self, workflow: &str) -> Result<Value, ClientError> {
         self.client.get(&admin_path(&["workflows", workflow, "dependencies"])).await
+    }
+
+    /// Returns the reach of a change of a definition; `None` if there is none of this key, or the server has no such
+    /// endpoint.
+    pub(super) async fn impact(
+        &self,
+        kind: EntityKind,
+        key: &str,
+    ) -> Result<Option<DefinitionImpact>, ClientError> {
+        let mut id = key.to_owned();
+        if kind == EntityKind::Connector {
+            let named = self.connectors().await?.into_iter().find(|connector| connector.name == key);
+            id = named.map_or(id, |connector| connector.id);
+        }
+        match self.client.send(&ApiRequest::get(admin_path(&[kind.plural(), &id, "impact"]))).await {
+            Ok(answer) => Ok(Some(answer.data()?)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes a definition, by its id. Returns `false` if it is gone already.

@@ -19,11 +19,12 @@ pub(super) mod rerun;
 mod scan;
 mod statement;
 mod status;
+mod traffic;
 mod waiting;
 
 use std::sync::Arc;
 
-use svc_model::WorkflowVersion;
+use svc_model::{Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
 use crate::database::Database;
@@ -47,6 +48,7 @@ pub use open::OpenTrace;
 pub(super) use read::LenientTimestamp;
 pub use rerun::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
 pub use status::{TraceMode, TraceStatus};
+pub use traffic::RunTotals;
 pub use waiting::{
     DueTime, QueueShares, RenewedWait, WaitReason, WaitTerms, WaitingCount, WaitingCounts, WaitingWork,
 };
@@ -276,6 +278,21 @@ impl TraceRepository {
     pub async fn list(&self, query: TraceQuery) -> Result<TracePage, StoreError> {
         let listing = list::Listing::new(query)?;
         self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
+    }
+
+    /// Counts the runs of the channel with this name that began since an instant, and measures the newest ones. Reads a
+    /// bounded part of an index, and at most 500 rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn traffic(&self, channel: &str, since: Timestamp) -> Result<RunTotals, StoreError> {
+        let channel = key(channel);
+        self.0
+            .read(operation("traffic"), move |conn| {
+                Box::pin(async move { traffic::measure(conn, &channel, since).await })
+            })
+            .await
     }
 
     /// Returns the read access of the trace with this id, if it exists. Cheap, whatever the size of the

@@ -6,6 +6,7 @@ use svc_client::ApiRequest;
 
 use super::definition_backtest::{DefinitionBacktestArgs, run_backtest};
 use super::guards::{ChannelStatsArgs, GuardTrialArgs, show_quota, show_stats, try_request};
+use super::impact::show_impact;
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::{ValidateArgs, show_validation};
@@ -156,6 +157,11 @@ pub(crate) enum ChannelCommand {
     Versions(VersionsArgs),
     /// Copy a version into a new draft
     NewVersion(NewVersionArgs),
+    /// List the channels that a change would touch, with their runs of the last 24 hours
+    Impact {
+        /// Id of the channel
+        id: String,
+    },
     /// Let calls fail and accepted work wait until the channel is resumed
     Pause(PauseArgs),
     /// End pauses
@@ -226,6 +232,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
             let body = reason.map_or_else(|| json!({}), |reason| json!({"reason": reason}));
             change_pause(channels, ("resume", "Resumed"), body, context).await
         }
+        ChannelCommand::Impact { id } => show_impact(&group, &id, context).await,
         ChannelCommand::Stats(args) => show_stats(&args, context).await,
         ChannelCommand::Quotas(args) => show_quota(&args, context).await,
         ChannelCommand::Test(args) => try_request(&args, context).await,

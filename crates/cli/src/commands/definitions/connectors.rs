@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use svc_client::ApiRequest;
 
 use super::connector_calls::{ConnectorCallsArgs, list_calls};
+use super::impact::show_impact;
 use super::import::ImportArgs;
 use super::validation::ValidateArgs;
 use crate::commands::entity::{
@@ -85,6 +86,11 @@ pub(crate) enum ConnectorCommand {
     Export(ExportArgs),
     /// Create or update definitions; exits with 1 when one failed
     Import(ImportArgs),
+    /// List the channels that a change would touch, with their runs of the last 24 hours
+    Impact {
+        #[arg(help = NAME_OR_ID)]
+        id: String,
+    },
     /// List the last calls on this node, the newest first
     Calls(ConnectorCallsArgs),
     /// List the circuit breakers of this node
@@ -126,6 +132,7 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
         ConnectorCommand::Validate(args) => group.validate(&args, context).await,
         ConnectorCommand::Export(args) => group.export(&args, &[], context).await,
         ConnectorCommand::Import(args) => group.import(&args, context).await,
+        ConnectorCommand::Impact { id } => show_impact(&group, &resolve(&id, context).await?, context).await,
         ConnectorCommand::Calls(args) => list_calls(&args, context).await,
         ConnectorCommand::CircuitBreakers { watch } => {
             watch.show(context, async || breakers(context).await).await

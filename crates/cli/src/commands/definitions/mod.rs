@@ -7,6 +7,7 @@ pub(crate) mod consumers;
 mod definition_backtest;
 mod definition_diff;
 mod guards;
+mod impact;
 mod import;
 mod lifecycle;
 pub(crate) mod packages;

@@ -8,6 +8,7 @@ use svc_client::ApiRequest;
 
 use super::definition_backtest::{DefinitionBacktestArgs, run_backtest};
 use super::definition_diff::{ContentMembers, DiffArgs};
+use super::impact::show_impact;
 use super::import::ImportArgs;
 use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
 use super::validation::ValidateArgs;
@@ -105,6 +106,11 @@ pub(crate) enum WorkflowCommand {
         /// Id of the workflow
         id: String,
     },
+    /// List the channels that a change would touch, with their runs of the last 24 hours
+    Impact {
+        /// Id of the workflow
+        id: String,
+    },
     /// Show how often each task ran and failed on this node
     Stats(WorkflowStatsArgs),
     /// Check a definition; exits with 1 when it is invalid
@@ -182,6 +188,7 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Dependencies { id } => {
             show_record(&ApiRequest::get(group.path(&[&id, "dependencies"])), "workflow_id", context).await
         }
+        WorkflowCommand::Impact { id } => show_impact(&group, &id, context).await,
         WorkflowCommand::Stats(args) => show_stats(&args, context).await,
         WorkflowCommand::Validate(args) => group.validate(&args, context).await,
         WorkflowCommand::Rollout { id, percentage, defer_reload } => {

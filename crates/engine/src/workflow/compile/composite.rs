@@ -214,7 +214,7 @@ impl Assembly<'_> {
             GroupMembers::InOrder(program)
         };
         let on_error = self.handler(group, "on_error")?;
-        let finally = self.handler(group, "finally")?;
+        let finally = self.handler(group, "finally")?.map(Arc::new);
         match members {
             GroupMembers::InOrder(program)
                 if on_error.is_none() && finally.is_none() && bounds.timeout.is_none() =>
