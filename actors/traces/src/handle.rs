@@ -220,29 +220,39 @@ impl Traces {
     ///
     /// # Errors
     /// In mode `sync`, the error of the database that is away or refused the row. The other modes never fail.
-    pub async fn record(&self, policy: &TracePolicy, record: Record) -> Result<bool, ServiceError> {
+    pub fn record<'t>(
+        &'t self,
+        policy: &TracePolicy,
+        record: Record,
+    ) -> impl Future<Output = Result<bool, ServiceError>> + use<'t> {
         let TracesShared { metrics, queues, traces, settings, .. } = &*self.shared;
-        if policy.errors_only && record.clean {
+        let mode = policy.mode;
+        let is_left_out = policy.errors_only && record.clean;
+        if is_left_out {
             metrics.record_drop("errors_only");
-            return Ok(false);
         }
-        let queue = match policy.mode {
-            TracingMode::Sync => {
-                return traces.insert(record.into_row()).await.map(|()| true).map_err(|error| {
-                    metrics.persistence_failures.inc();
-                    settings.errors.tell(ErrorReason::Storage);
-                    error.into()
-                });
+        // Made here: an `async fn` would hold the record twice, in the future of every run.
+        let row = (!is_left_out && mode != TracingMode::Off).then(|| Arc::new(record.into_row()));
+        async move {
+            let Some(row) = row else { return Ok(false) };
+            let queue = match mode {
+                TracingMode::Sync => {
+                    return traces.insert(row).await.map(|()| true).map_err(|error| {
+                        metrics.persistence_failures.inc();
+                        settings.errors.tell(ErrorReason::Storage);
+                        error.into()
+                    });
+                }
+                TracingMode::Async => &queues.one_by_one,
+                TracingMode::Batch => &queues.batched,
+                TracingMode::Off => return Ok(false),
+            };
+            let is_queued = queue.enqueue(row).await;
+            if !is_queued {
+                metrics.record_drop("overflow");
             }
-            TracingMode::Async => &queues.one_by_one,
-            TracingMode::Batch => &queues.batched,
-            TracingMode::Off => return Ok(false),
-        };
-        let is_queued = queue.enqueue(Arc::new(record.into_row())).await;
-        if !is_queued {
-            metrics.record_drop("overflow");
+            Ok(is_queued)
         }
-        Ok(is_queued)
     }
 
     /// Polls the dead letters now, because an operator made one due, and counts them.

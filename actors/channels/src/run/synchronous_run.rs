@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, TryFutureExt};
 use serde_json::Value;
 use svc_engine::Redaction;
-use svc_model::{ServiceError, Timestamp};
+use svc_model::{RunEnd, ServiceError, Timestamp};
 use svc_spans::TraceContext;
 use svc_traces::{Record, TraceMode, TracePolicy, Traces, write_run_input};
 use tokio::time::Instant;
@@ -60,8 +60,20 @@ struct BegunRun<'t> {
     grant: Option<Box<Redaction>>,
 }
 
+/// A run that ended well: its answer, and what is still to be done for it.
+struct RenderedRun<S> {
+    rendered: RenderedResponse,
+    /// Stores its trace.
+    storing: Option<S>,
+    is_clean: bool,
+    end: RunEnd,
+    /// The whole run, if its caller asked for a profile.
+    profiled: Option<Box<RunReport>>,
+}
+
 /// The end of a run without an answer.
 struct FailedAnswer {
+    report: RunReport,
     error: ServiceError,
     /// The text for operators.
     text: String,
@@ -96,37 +108,30 @@ impl CompiledChannel {
         let executed = AssertUnwindSafe(self.execute(run))
             .catch_unwind()
             .or_else(|panic| Box::pin(self.record_crash(&begun, crash_trace, panic)));
-        let Ok(mut report) = executed.await;
+        let Ok(report) = executed.await;
         let took = begun.started.elapsed();
-        let rendering = ResponseRenderer {
-            request_id,
-            settings: &self.services.settings,
-            shaper: self.shaper.as_ref(),
-            traced: begun.traced.is_some(),
-        };
-        let mut rendered = match self.render_answer(&rendering, &mut report) {
-            Ok(rendered) => rendered,
-            Err(failed) => return Err(Box::pin(self.record_failure(&begun, took, report, failed)).await),
-        };
+        let RenderedRun { mut rendered, storing, is_clean, end, profiled } =
+            match self.render_run(&begun, took, report, admitted.profile) {
+                Ok(rendered) => rendered,
+                Err(failed) => return Err(Box::pin(self.record_failure(&begun, took, failed)).await),
+            };
         let (mut trace_store, mut is_stored) = (None, false);
-        if let Some((traces, policy, mut record)) = self.build_record(&begun, took) {
-            let result = begun.mask_tokens(rendered.result.take().unwrap_or_default());
-            self.record_end(&mut record, &mut report, None, |_| Some(result));
-            let storing = Instant::now();
-            is_stored = traces.record(policy, record).await?;
-            trace_store = Some(storing.elapsed());
+        if let Some(storing) = storing {
+            let since = Instant::now();
+            is_stored = storing.await?;
+            trace_store = Some(since.elapsed());
         }
-        let profile = admitted.profile;
-        if profile {
+        let has_profile = profiled.is_some();
+        if let Some(report) = profiled {
             let timings = &report.outcome.timings;
             let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
             let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
-            rendering.add_profile(&mut rendered, &report.outcome, &profile)?;
+            self.renderer(&begun).add_profile(&mut rendered, &report.outcome, &profile)?;
         }
         // The cache may be slow, and the run is over.
         drop(admitted.permit);
         let is_miss = admitted.cache_key.is_some();
-        if let Some(key) = admitted.cache_key.filter(|_| report.is_clean() && !profile) {
+        if let Some(key) = admitted.cache_key.filter(|_| is_clean && !has_profile) {
             let (answer, services) = (&rendered.answer, &self.services);
             self.guards.store_response(&self.name, key, admitted.cache_counters, answer, services).await;
         }
@@ -139,7 +144,7 @@ impl CompiledChannel {
         if let Some(id) = stored_trace {
             rendered.answer.set_trace_id(id);
         }
-        Ok(AnsweredRun { answer: rendered.answer, outcome: report.end().into(), stored_trace })
+        Ok(AnsweredRun { answer: rendered.answer, outcome: end.into(), stored_trace })
     }
 
     /// Takes the message, and decides what its trace has.
@@ -201,20 +206,56 @@ impl CompiledChannel {
         (run, begun)
     }
 
+    /// Returns the renderer of the answer to a run.
+    fn renderer<'r>(&'r self, begun: &BegunRun<'r>) -> ResponseRenderer<'r> {
+        ResponseRenderer {
+            request_id: begun.request_id,
+            settings: &self.services.settings,
+            shaper: self.shaper.as_ref(),
+            traced: begun.traced.is_some(),
+        }
+    }
+
+    /// Renders the answer to a run, and makes its trace. Nothing else is kept of the run but what a profile needs: the
+    /// future of the run is moved for every message.
+    fn render_run<'t>(
+        &self,
+        begun: &BegunRun<'t>,
+        took: Duration,
+        mut report: RunReport,
+        has_profile: bool,
+    ) -> Result<RenderedRun<impl Future<Output = Result<bool, ServiceError>> + use<'t>>, Box<FailedAnswer>> {
+        let mut rendered = match self.render_answer(begun, &mut report) {
+            Ok(rendered) => rendered,
+            Err((error, text)) => return Err(Box::new(FailedAnswer { report, error, text })),
+        };
+        let storing = self.build_record(begun, took).map(|(traces, policy, mut record)| {
+            let result = begun.mask_tokens(rendered.result.take().unwrap_or_default());
+            self.record_end(&mut record, &mut report, None, |_| Some(result));
+            traces.record(policy, record)
+        });
+        let (is_clean, end) = (report.is_clean(), report.end());
+        let profiled = has_profile.then(|| Box::new(report));
+        Ok(RenderedRun { rendered, storing, is_clean, end, profiled })
+    }
+
     /// Renders the answer to a run that ended well.
+    ///
+    /// # Errors
+    /// The error for the caller, and the text for operators.
     fn render_answer(
         &self,
-        rendering: &ResponseRenderer<'_>,
+        begun: &BegunRun<'_>,
         report: &mut RunReport,
-    ) -> Result<RenderedResponse, FailedAnswer> {
+    ) -> Result<RenderedResponse, (ServiceError, String)> {
         if let Some(failure) = &report.outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            return Err(FailedAnswer { error, text: failure::describe_failure(&report.outcome) });
+            return Err((error, failure::describe_failure(&report.outcome)));
         }
-        let rendered = rendering.render(&mut report.outcome).map_err(|error| {
+        let rendered = self.renderer(begun).render(&mut report.outcome).map_err(|error| {
             self.count_error(error.code());
             let text = error.message().to_owned();
-            FailedAnswer { error, text }
+            (error, text)
         })?;
         for dropped in &rendered.dropped {
             slog::warn!(self.services.log, "part of a shaped answer left out";
@@ -244,9 +285,9 @@ impl CompiledChannel {
         &self,
         begun: &BegunRun<'_>,
         took: Duration,
-        mut report: RunReport,
-        FailedAnswer { error, text }: FailedAnswer,
+        failed: Box<FailedAnswer>,
     ) -> ServiceError {
+        let FailedAnswer { mut report, error, text } = *failed;
         let Some((traces, policy, mut record)) = self.build_record(begun, took) else {
             return error;
         };
