@@ -191,7 +191,8 @@ fn judge(evidence: &ElementsEvidence) -> DrillVerdict {
     for number in 0..evidence.elements {
         let name = format!("{JOB}-{number}");
         let runs = runs.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let (killed, again): (Vec<&WitnessedRun>, Vec<_>) = runs.iter().copied().partition(|run| run.begin < next_attempt);
+        let (killed, again): (Vec<&WitnessedRun>, Vec<_>) =
+            runs.iter().copied().partition(|run| run.begin < next_attempt);
         begun += killed.len();
         let is_right = killed.len() <= 1 && again.len() == 1 && again.iter().all(|run| run.answered);
         if !is_right {

@@ -26,8 +26,9 @@ pub(crate) enum PartReach {
     /// One of these tasks runs.
     Runs(Vec<String>),
     /// All of these tasks are skipped by their own condition, or that of their group: one of the `others`, which are
-    /// with them in a conditional group, runs.
-    Skips { tasks: Vec<String>, others: Vec<String> },
+    /// with them in a conditional group, runs. Of a group whose condition is evaluated `once`, none of the tasks runs then:
+    /// those of a fan-out may be skipped for one element and run for another.
+    Skips { tasks: Vec<String>, others: Vec<String>, once: bool },
 }
 
 impl WorkflowOutline {
@@ -41,29 +42,32 @@ impl WorkflowOutline {
                 outline.branch("the condition was always true".to_owned(), PartReach::Admission(false));
             }
         }
-        outline.steps(&document["loop"]["setup"], &[]);
-        outline.steps(&document["tasks"], &[]);
+        outline.steps(&document["loop"]["setup"], &[], false);
+        outline.steps(&document["tasks"], &[], false);
         outline
     }
 
-    /// Adds tasks and groups. `around` are the tasks of the innermost conditional group that they are in.
-    fn steps(&mut self, steps: &Value, around: &[String]) {
+    /// Adds tasks and groups. `around` are the tasks of the innermost conditional group that they are in; `in_fan_out` is
+    /// true within a group with `for_each`.
+    fn steps(&mut self, steps: &Value, around: &[String], in_fan_out: bool) {
         for step in steps.as_array().into_iter().flatten() {
             let id = step["id"].as_str().unwrap_or_default();
             let is_conditional = is_conditional(&step["condition"]);
             let own = task_ids(step);
             let others = around.iter().filter(|task| !own.contains(task)).cloned().collect();
-            let skips = PartReach::Skips { tasks: own.clone(), others };
             let members = &step["tasks"];
+            let once = members.is_array() && !in_fan_out;
+            let skips = PartReach::Skips { tasks: own.clone(), others, once };
             if members.is_array() {
                 if is_conditional {
                     self.branch(format!("group '{id}' was never entered"), PartReach::Runs(own.clone()));
                     self.branch(format!("group '{id}' was never skipped"), skips);
                 }
                 let around = if is_conditional { own.as_slice() } else { around };
-                self.steps(members, around);
-                self.steps(&step["on_error"], around);
-                self.steps(&step["finally"], around);
+                let in_fan_out = in_fan_out || !step["for_each"].is_null();
+                for steps in [members, &step["on_error"], &step["finally"]] {
+                    self.steps(steps, around, in_fan_out);
+                }
             } else {
                 let missing = format!("task '{id}' never ran");
                 self.parts.push(WorkflowPart { is_task: true, missing, reach: PartReach::Runs(own) });
@@ -126,7 +130,8 @@ mod tests {
                 "task 'b' was never skipped",
             ]
         );
-        let last = PartReach::Skips { tasks: vec!["b".to_owned()], others: vec!["a".to_owned()] };
+        let last =
+            PartReach::Skips { tasks: vec!["b".to_owned()], others: vec!["a".to_owned()], once: false };
         assert_eq!(outline.parts.last().map(|part| &part.reach), Some(&last));
         assert_eq!(WorkflowOutline::read(&Value::Null), WorkflowOutline::default());
         let looped = WorkflowOutline::read(&json!({"condition": condition, "loop": {"max": 9}}));

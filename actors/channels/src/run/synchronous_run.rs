@@ -224,7 +224,8 @@ impl CompiledChannel {
         took: Duration,
         mut report: RunReport,
         has_profile: bool,
-    ) -> Result<RenderedRun<impl Future<Output = Result<bool, ServiceError>> + use<'t>>, Box<FailedAnswer>> {
+    ) -> Result<RenderedRun<impl Future<Output = Result<bool, ServiceError>> + use<'t>>, Box<FailedAnswer>>
+    {
         let mut rendered = match self.render_answer(begun, &mut report) {
             Ok(rendered) => rendered,
             Err((error, text)) => return Err(Box::new(FailedAnswer { report, error, text })),

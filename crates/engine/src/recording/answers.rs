@@ -94,8 +94,13 @@ impl ReplayAnswers {
             Some(call) if is_same(&call.input, &asked.input) => CallMatch::Same,
             Some(_) => CallMatch::ChangedInput,
         };
-        let is_made = may_be_made && matching != CallMatch::Same;
+        let is_cut = recorded.is_some_and(|call| call.is_cut);
+        let is_made = may_be_made && (matching != CallMatch::Same || is_cut);
         let answer = recorded.filter(|_| !is_made).map(|call| match &call.error {
+            // No code that leads to another attempt.
+            None if call.is_cut => {
+                Err(TaskError::new(ErrorCode::Function, "the recorded call was ended before its answer"))
+            }
             None => Ok(call.answer.clone()),
             Some(error) => Err(to_task_error(error)),
         });
@@ -120,8 +125,8 @@ impl ReplayAnswers {
         of_task.or_else(|| (0..calls.len()).find(is_equal))
     }
 
-    /// Finds the recorded call: by function, target and task, of these first the same element and attempt, then the same
-    /// input; else the first one with the same input.
+    /// Finds the recorded call: by function, target and task, of these first the same element and attempt, if there are
+    /// several with the same input, then the same input; else the first one with the same input.
     fn find(&self, asked: &CallRecording) -> Option<usize> {
         let calls = &self.recording.calls;
         let is_free = |at: usize| {
@@ -134,7 +139,10 @@ impl ReplayAnswers {
         let first = |among: &[usize], is_match: &dyn Fn(&CallRecording) -> bool| {
             among.iter().copied().find(|at| is_match(&calls[*at]))
         };
-        first(&of_task, &|call| is_of_element(call) && call.attempt == asked.attempt)
+        let is_of_attempt = |call: &CallRecording| is_of_element(call) && call.attempt == asked.attempt;
+        // Sweeps, and the lists within several elements, have calls of one index: their order is that of their ends.
+        first(&of_task, &|call| is_of_attempt(call) && has_input(call))
+            .or_else(|| first(&of_task, &is_of_attempt))
             .or_else(|| first(&of_task, &|call| is_of_element(call)))
             .or_else(|| first(&of_task, &|call| has_input(call)))
             .or_else(|| of_task.first().copied())
@@ -216,6 +224,20 @@ mod tests {
         let report = answers.finish();
         assert_eq!(report.calls[0].matching, CallMatch::ChangedInput);
         assert_eq!(report.missing, [0]);
+    }
+
+    #[test]
+    fn calls_of_one_index_are_matched_by_input() {
+        let recorded = vec![
+            call("load", Some(0), json!({"id": 2}), json!("two")),
+            call("load", Some(0), json!({"id": 1}), json!("one")),
+        ];
+        let mut answers = answers(recorded);
+        for (id, answer) in [(1, "one"), (2, "two")] {
+            let asked = call("load", Some(0), json!({"id": id}), Value::Null);
+            assert_eq!(answers.answer(asked, false), Some(Ok(json!(answer))));
+        }
+        assert!(answers.finish().calls.iter().all(|call| call.matching == CallMatch::Same));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use svc_secrets::Readings;
 use tokio::time::Instant;
 
+use super::recorder::SharedRecording;
 use super::{CallRecording, RunRecorder, SecretStandIns};
 use crate::catalogue::{FunctionEntry, FunctionTarget};
 use crate::error::TaskError;
@@ -25,9 +26,11 @@ pub(crate) struct RecordableCall {
     sent: OnceLock<Option<SentInput>>,
 }
 
-/// A call that has begun.
+/// A call that has begun. If it is dropped before its end, it was cut.
 pub(crate) struct CallInProgress {
-    recording: CallRecording,
+    /// `None` once it has ended.
+    recording: Option<CallRecording>,
+    shared: Arc<SharedRecording>,
     is_effect: bool,
     started: Instant,
 }
@@ -55,8 +58,10 @@ impl RecordableCall {
         if let Some(recorder) = &cx.work.recorder {
             recorder.set_ahead(false);
         }
-        let recording = recording?;
-        Some(Box::new(CallInProgress { recording, is_effect, started: Instant::now() }))
+        let recorder = cx.work.recorder.as_ref()?;
+        let recording = Some(recorder.name_call(recording?));
+        let shared = recorder.shared();
+        Some(Box::new(CallInProgress { recording, shared, is_effect, started: Instant::now() }))
     }
 
     fn compute_input(&self, cx: &mut TaskCx<'_>, element: Option<&Arc<str>>) -> Option<CallRecording> {
@@ -87,10 +92,23 @@ impl RecordableCall {
 
 impl CallInProgress {
     /// Keeps the call with its outcome.
-    pub(crate) fn end(self, work: &mut RunState, outcome: &Result<TaskOutcome, TaskError>) {
-        let ms = self.started.elapsed().as_secs_f64() * 1000.0;
-        if let Some(recorder) = &mut work.recorder {
-            recorder.end_call(CallRecording { ms, ..self.recording }, self.is_effect, outcome.as_ref().err());
+    pub(crate) fn end(mut self, work: &mut RunState, outcome: &Result<TaskOutcome, TaskError>) {
+        let call = self.take_call();
+        if let (Some(recorder), Some(call)) = (&mut work.recorder, call) {
+            recorder.end_call(call, self.is_effect, outcome.as_ref().err());
+        }
+    }
+
+    fn take_call(&mut self) -> Option<CallRecording> {
+        let call = self.recording.take()?;
+        Some(CallRecording { ms: self.started.elapsed().as_secs_f64() * 1000.0, ..call })
+    }
+}
+
+impl Drop for CallInProgress {
+    fn drop(&mut self) {
+        if let Some(call) = self.take_call() {
+            self.shared.keep_call(CallRecording { is_cut: true, ..call }, self.is_effect);
         }
     }
 }

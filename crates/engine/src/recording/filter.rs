@@ -15,7 +15,7 @@ use crate::redaction::Redaction;
 const BY_NAME: [&str; 3] = ["headers", "cookies", "auth"];
 
 /// Members of the metadata that every recording has, if they are there.
-const ALWAYS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", "run"];
+const ALWAYS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", RUN];
 
 /// Headers that hold credentials although their names do not say so.
 const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
@@ -26,6 +26,9 @@ const CLAIMS: &str = "claims";
 
 /// The member with the tokens of a sign-in.
 const OAUTH: &str = "oauth";
+
+/// The member with the key of the run, which is no credential although its name suggests one: calls are made with it.
+const RUN: &str = "run";
 
 /// The metadata that a version of a workflow names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,15 +89,19 @@ impl MetadataReads {
         }
     }
 
-    /// Returns the metadata of a message that are recorded.
-    pub(super) fn select(&self, metadata: &Map<String, Value>) -> Map<String, Value> {
+    /// Returns the metadata of a message that are recorded. The values that are masked in them are added to `masked`.
+    pub(super) fn select(
+        &self,
+        metadata: &Map<String, Value>,
+        masked: &mut Vec<Value>,
+    ) -> Map<String, Value> {
         let is_read =
             |name: &str| self.reads_all || self.members.contains_key(name) || ALWAYS.contains(&name);
         let read = metadata.iter().filter(|(name, _)| is_read(name));
-        read.map(|(name, value)| (name.clone(), self.select_member(name, value))).collect()
+        read.map(|(name, value)| (name.clone(), self.select_member(name, value, masked))).collect()
     }
 
-    fn select_member(&self, name: &str, value: &Value) -> Value {
+    fn select_member(&self, name: &str, value: &Value, masked: &mut Vec<Value>) -> Value {
         let mut value = value.clone();
         if name == OAUTH
             && let Value::Object(oauth) = &mut value
@@ -113,23 +120,26 @@ impl MetadataReads {
                 claims.retain(|claim, _| self.claims.contains(claim));
             }
         }
-        mask_members(&mut value);
+        if name != RUN {
+            mask_members(&mut value, masked);
+        }
         value
     }
 }
 
-/// Masks the values under names of credentials, at any depth.
-fn mask_members(value: &mut Value) {
+/// Masks the values under names of credentials, at any depth, and adds them to `masked`.
+fn mask_members(value: &mut Value, masked: &mut Vec<Value>) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(mask_members),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_members(item, masked)),
         Value::Object(members) => {
             for (name, member) in members {
                 let is_credential = CREDENTIAL_HEADERS.contains(&name.to_ascii_lowercase().as_str());
                 match member {
-                    Value::String(text) if !text.is_empty() && (is_credential || looks_secret(name)) => {
-                        *member = MASK.into();
+                    Value::String(text) if text.is_empty() || text.as_str() == MASK => {}
+                    Value::String(_) if is_credential || looks_secret(name) => {
+                        masked.push(mem::replace(member, MASK.into()));
                     }
-                    member => mask_members(member),
+                    member => mask_members(member, masked),
                 }
             }
         }
@@ -164,8 +174,9 @@ impl DropPath {
     }
 }
 
-/// Leaves the values at these paths out of a recording, and masks them in its rest.
-pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath]) {
+/// Leaves the values at these paths out of a recording, and masks them, and those that are `masked` in its metadata, in
+/// its rest.
+pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], masked: &[Value]) {
     let mut dropped = Vec::new();
     for path in paths {
         if let Some(rest) = path.below("payload") {
@@ -190,7 +201,8 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath]) {
             }
         }
     }
-    let redaction = Redaction::default().with(&dropped);
+    // A name alone has made credentials of the masked values: a short one would be found by accident.
+    let redaction = Redaction::default().with(&dropped).with_derived(masked);
     if redaction.is_empty() {
         return;
     }
@@ -248,6 +260,10 @@ mod tests {
         value.as_object().cloned().unwrap_or_default()
     }
 
+    fn select(reads: &MetadataReads, metadata: Value) -> Map<String, Value> {
+        reads.select(&map(metadata), &mut Vec::new())
+    }
+
     #[test]
     fn metadata_named_by_the_version_is_selected() {
         let reads = MetadataReads::collect([&json!([
@@ -255,12 +271,15 @@ mod tests {
             {"val": ["metadata", "auth", "claims"]},
             "metadata.headers.authorization",
         ])]);
-        let selected = reads.select(&map(json!({
-            "channel": "orders",
-            "headers": {"x-tenant": "a", "x-other": "b", "authorization": "Bearer x"},
-            "cookies": {"sid": "1"},
-            "auth": {"claims": {"sub": "u", "client_secret": "s"}, "principal": "p"},
-        })));
+        let selected = select(
+            &reads,
+            json!({
+                "channel": "orders",
+                "headers": {"x-tenant": "a", "x-other": "b", "authorization": "Bearer x"},
+                "cookies": {"sid": "1"},
+                "auth": {"claims": {"sub": "u", "client_secret": "s"}, "principal": "p"},
+            }),
+        );
         let expected = json!({
             "channel": "orders",
             "headers": {"x-tenant": "a", "authorization": MASK},
@@ -270,11 +289,21 @@ mod tests {
     }
 
     #[test]
+    fn key_of_the_run_is_not_masked() {
+        let metadata = json!({"run": {"key": "k-1"}, "query": {"key": "s"}});
+        let selected = select(&MetadataReads::default(), metadata);
+        assert_eq!(Value::Object(selected), json!({"run": {"key": "k-1"}, "query": {"key": MASK}}));
+    }
+
+    #[test]
     fn grant_of_a_sign_in_is_never_selected() {
         let reads = MetadataReads::collect([&json!({"var": "metadata"})]);
-        let selected = reads.select(&map(json!({
-            "oauth": {"state": "s", "grant": {"access_token": "t"}}
-        })));
+        let selected = select(
+            &reads,
+            json!({
+                "oauth": {"state": "s", "grant": {"access_token": "t"}}
+            }),
+        );
         assert_eq!(Value::Object(selected), json!({"oauth": {"state": "s"}}));
     }
 
@@ -286,9 +315,22 @@ mod tests {
         };
         recording.end.data = json!({"echo": "card 4111111111111111"});
         let path = DropPath::parse("payload.cards.number").unwrap();
-        drop_paths(&mut recording, &[path]);
+        drop_paths(&mut recording, &[path], &[]);
         assert_eq!(recording.payload, json!({"cards": [{"name": "n"}]}));
         assert_eq!(recording.end.data, json!({"echo": format!("card {MASK}")}));
+    }
+
+    #[test]
+    fn credential_is_masked_in_the_rest() {
+        let reads = MetadataReads::collect([&json!({"var": "metadata.headers.x-auth-token"})]);
+        let metadata = map(json!({"headers": {"x-auth-token": "tok-12345678"}}));
+        let mut masked = Vec::new();
+        let mut recording =
+            RunRecording { metadata: reads.select(&metadata, &mut masked), ..RunRecording::default() };
+        recording.end.data = json!({"sent": "token tok-12345678"});
+        drop_paths(&mut recording, &[], &masked);
+        assert_eq!(Value::Object(recording.metadata), json!({"headers": {"x-auth-token": MASK}}));
+        assert_eq!(recording.end.data, json!({"sent": format!("token {MASK}")}));
     }
 
     #[test]

@@ -76,6 +76,10 @@ pub struct CallRecording {
     /// The error of a call that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RecordedCallError>,
+    /// True for a call that was ended before its answer: by another element or member that failed, or because the time of
+    /// a group or of the run was over.
+    #[serde(default, rename = "cut", skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
     /// The duration in milliseconds.
     pub ms: f64,
 }

@@ -75,7 +75,7 @@ impl SharedRecording {
         state.drawn.push(drawn);
     }
 
-    fn keep_call(&self, call: CallRecording, is_effect: bool) {
+    pub(super) fn keep_call(&self, call: CallRecording, is_effect: bool) {
         let state = &mut *self.0.lock();
         let bytes = extent::value_bytes(&call.input) + extent::value_bytes(&call.answer);
         state.bytes = state.bytes.saturating_add(bytes);
@@ -100,6 +100,8 @@ pub(crate) struct RunRecorder {
     has_made_call: bool,
     /// The beginning of the recording; empty in a view.
     begun: RunRecording,
+    /// The values that are masked in its metadata, and so in all of the recording.
+    masked: Vec<Value>,
     /// The beginning of the recording for a shadow; `None` in a view, and if no shadow follows.
     whole: Option<Box<RunRecording>>,
 }
@@ -154,9 +156,12 @@ impl RunRecorder {
             metadata,
             ..RunRecording::default()
         };
+        let mut masked = Vec::new();
         let begun = match options {
             None => RunRecording::default(),
-            Some(_) => begin_with(reads.map(|reads| reads.select(&message.metadata)).unwrap_or_default()),
+            Some(_) => begin_with(
+                reads.map(|reads| reads.select(&message.metadata, &mut masked)).unwrap_or_default(),
+            ),
         };
         let whole = followed.map(|_| Box::new(begin_with(message.metadata.clone())));
         let bytes = extent::value_bytes(&message.payload);
@@ -176,7 +181,8 @@ impl RunRecorder {
         };
         let shared = Arc::new(SharedRecording(Mutex::new(state)));
         let task = Arc::from("");
-        Self { shared, role, options, task, attempt: 1, answer: None, has_made_call: false, begun, whole }
+        let (attempt, answer, has_made_call) = (1, None, false);
+        Self { shared, role, options, task, attempt, answer, has_made_call, begun, masked, whole }
     }
 
     /// Returns the recorder of a view of the run.
@@ -190,6 +196,7 @@ impl RunRecorder {
             answer: None,
             has_made_call: false,
             begun: RunRecording::default(),
+            masked: Vec::new(),
             whole: None,
         }
     }
@@ -268,12 +275,17 @@ impl RunRecorder {
         self.answer = None;
     }
 
+    /// Adds the task and its attempt to a call.
+    pub(super) fn name_call(&self, call: CallRecording) -> CallRecording {
+        CallRecording { task: self.task.to_string(), attempt: self.attempt, ..call }
+    }
+
     /// Keeps a call that has ended.
     pub(super) fn end_call(&mut self, call: CallRecording, is_effect: bool, error: Option<&TaskError>) {
         let answer = self.answer.take().filter(|_| error.is_none()).unwrap_or_default();
-        let (task, attempt) = (self.task.to_string(), self.attempt);
-        let call = CallRecording { task, attempt, answer, error: error.map(RecordedCallError::from), ..call };
-        self.shared.keep_call(call, is_effect);
+        let is_cut = error.is_some_and(|error| error.is_deadline);
+        let error = error.map(RecordedCallError::from);
+        self.shared.keep_call(CallRecording { answer, error, is_cut, ..call }, is_effect);
     }
 
     /// Answers a call of a run over a recording. `is_read` is set for one that a shadow may make.
@@ -327,11 +339,11 @@ impl RunRecorder {
             effects: mem::take(&mut state.effects),
             end,
         };
-        let (options, begun) = (self.options, self.begun);
+        let (options, begun, masked) = (self.options, self.begun, self.masked);
         let Some(whole) = self.whole else {
             let kept = match (options, stand_ins) {
                 _ if is_too_large => Err(Unrecorded::TooLarge),
-                (Some(options), Some(stand_ins)) => parts.mask(begun, &options, &stand_ins),
+                (Some(options), Some(stand_ins)) => parts.mask(begun, &options, &masked, &stand_ins),
                 _ => Err(Unrecorded::Confidential),
             };
             return match kept {
@@ -344,7 +356,7 @@ impl RunRecorder {
             let recorded = options.map(|_| Err(reason));
             return RecordingResult::Followed(Box::new(FollowedRun { run: Err(reason), recorded }));
         };
-        let recorded = options.map(|options| parts.clone().mask(begun, &options, &stand_ins));
+        let recorded = options.map(|options| parts.clone().mask(begun, &options, &masked, &stand_ins));
         let run = Ok(parts.follow(*whole, &stand_ins));
         RecordingResult::Followed(Box::new(FollowedRun { run, recorded }))
     }
@@ -365,10 +377,11 @@ impl RecordingParts {
         self,
         begun: RunRecording,
         options: &RecordingOptions,
+        masked: &[Value],
         stand_ins: &SecretStandIns<'_>,
     ) -> Result<RunRecording, Unrecorded> {
         let mut recording = RunRecording { drawn: self.drawn, calls: self.calls, end: self.end, ..begun };
-        filter::drop_paths(&mut recording, &options.drop);
+        filter::drop_paths(&mut recording, &options.drop, masked);
         stand_ins.replace_in(&mut recording);
         match serde_json::to_vec(&recording) {
             Ok(text) if text.len() <= options.max_bytes => Ok(recording),

@@ -77,7 +77,9 @@ impl Run<'_> {
         scope: &mut EvaluationScope<'w>,
     ) -> Result<TaskOutcome, TaskError> {
         let limit = task.timeout.map(|timeout| Instant::now() + timeout);
-        let deadline = self.pace.deadline().into_iter().chain(limit).min();
+        let end_of_run = self.pace.deadline();
+        let cut_short = || describe_timeout(end_of_run, limit, task.timeout);
+        let deadline = end_of_run.into_iter().chain(limit).min();
         let outcome = match &task.call {
             TaskCall::Builtin(builtin) => {
                 let mut cx = builtin::BuiltinCx {
@@ -113,26 +115,30 @@ impl Run<'_> {
                 let outcome = run_until(deadline, function.run(&mut cx)).await;
                 call.finish();
                 if let Some(recorded) = recorded {
-                    let ended = outcome.as_ref().map_or_else(|| Err(timed_out()), Clone::clone);
+                    let ended = outcome.as_ref().map_or_else(|| Err(cut_short()), Clone::clone);
                     recorded.end(cx.work, &ended);
                 }
                 scope.forget(cx.written);
                 outcome
             }
         };
-        outcome.unwrap_or_else(|| Err(self.describe_timeout(limit, task.timeout)))
+        outcome.unwrap_or_else(|| Err(cut_short()))
     }
+}
 
-    /// Returns the error of a task that was cut short: by the time of the run, or by its own.
-    fn describe_timeout(&self, limit: Option<Instant>, timeout: Option<Duration>) -> TaskError {
-        let is_own = limit.is_some_and(|limit| self.pace.deadline().is_none_or(|deadline| limit < deadline));
-        match timeout {
-            Some(timeout) if is_own => {
-                let text = format!("the task did not end within its timeout_ms ({})", timeout.as_millis());
-                TaskError::new(ErrorCode::Timeout, text)
-            }
-            _ => timed_out(),
+/// Returns the error of a task that was cut short: by the time of the run, or by its own.
+fn describe_timeout(
+    end_of_run: Option<Instant>,
+    limit: Option<Instant>,
+    timeout: Option<Duration>,
+) -> TaskError {
+    let is_own = limit.is_some_and(|limit| end_of_run.is_none_or(|deadline| limit < deadline));
+    match timeout {
+        Some(timeout) if is_own => {
+            let text = format!("the task did not end within its timeout_ms ({})", timeout.as_millis());
+            TaskError::new(ErrorCode::Timeout, text)
         }
+        _ => timed_out(),
     }
 }
 

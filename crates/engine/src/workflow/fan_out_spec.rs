@@ -43,6 +43,7 @@ impl<'d> FanOutSpec<'d> {
         if block["over"].is_null() {
             errors.push(FieldError::required(format!("{at}.over")));
         }
+        refuse_other_literal(&block["over"], &format!("{at}.over"), errors);
         let element = match &block["as"] {
             Value::Null => below_temp_data(DEFAULT_ELEMENT),
             value => element_path(value, &format!("{at}.as"), errors),
@@ -89,6 +90,14 @@ impl<'d> FanOutSpec<'d> {
             into,
             continue_on_error,
         })
+    }
+}
+
+/// Refuses a literal that is no list: every run would fail by it. Mostly it is a path that was meant to be read.
+pub(crate) fn refuse_other_literal(over: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    if matches!(over, Value::Bool(_) | Value::Number(_) | Value::String(_)) {
+        let message = "an expression that gives a list, such as {\"var\": \"payload.items\"}";
+        errors.push(FieldError::invalid(at, message));
     }
 }
 
@@ -227,6 +236,7 @@ mod tests {
         for (block, path) in [
             (json!([]), "tasks[0].for_each"),
             (json!({"into": "data.list"}), "tasks[0].for_each.over"),
+            (json!({"over": "payload.items", "into": "data.x"}), "tasks[0].for_each.over"),
             (json!({"over": []}), "tasks[0].for_each.into"),
             (json!({"over": [], "into": "payload.x"}), "tasks[0].for_each.into"),
             (json!({"over": [], "into": "data.x", "as": "a.b"}), "tasks[0].for_each.as"),

@@ -5,7 +5,7 @@ use svc_model::FieldError;
 
 use crate::expression::Expression;
 use crate::path::{self, Path, Segment};
-use crate::workflow::fan_out_spec::{DEFAULT_ELEMENT, element_path};
+use crate::workflow::fan_out_spec::{DEFAULT_ELEMENT, element_path, refuse_other_literal};
 use crate::workflow::program::Program;
 
 /// The repetition of a workflow.
@@ -68,6 +68,7 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
         }
     };
     let has_list = !block["over"].is_null();
+    refuse_other_literal(&block["over"], "loop.over", errors);
     let element = match &block["as"] {
         Value::Null => Path::parse(&format!("temp_data.{DEFAULT_ELEMENT}")).ok(),
         value => element_path(value, "loop.as", errors),

@@ -234,7 +234,8 @@ fn parse_delay(value: &Value, at: &str, errors: &mut Vec<FieldError>) -> Option<
     };
     let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
     let delay = units.into_iter().find_map(|(unit, milliseconds)| {
-        let count: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        let count = text.strip_suffix(unit).filter(|count| !count.starts_with('+'))?;
+        let count: u64 = count.parse().ok()?;
         count.checked_mul(milliseconds).map(Duration::from_millis)
     });
     let delay = delay.filter(|delay| !delay.is_zero() && *delay <= MAX_DELAY);
@@ -318,6 +319,7 @@ mod tests {
             (json!({"attempts": 2, "delay": "2h"}), "r.delay"),
             (json!({"attempts": 2, "delay": 5}), "r.delay"),
             (json!({"attempts": 2, "delay": "0s"}), "r.delay"),
+            (json!({"attempts": 2, "delay": "+1s"}), "r.delay"),
             (json!({"attempts": 2, "factor": 0.5}), "r.factor"),
             (json!({"attempts": 2, "on": ["LOGIC_ERROR"]}), "r.on[0]"),
             (json!({"attempts": 2, "on": ["IO_EROR"]}), "r.on[0]"),

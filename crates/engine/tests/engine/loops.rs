@@ -75,6 +75,7 @@ fn malformed_loops_do_not_compile() {
     let engine = Engine::builder().build();
     for (block, at) in [
         (json!({}), "loop.max"),
+        (json!({"over": "payload.items"}), "loop.over"),
         (json!({"over": [1], "as": "a.b"}), "loop.as"),
         (json!({"over": [1], "scratch": ""}), "loop.scratch"),
         (json!({"over": [1], "scratch": "item"}), "loop.scratch"),

@@ -25,7 +25,7 @@ static FETCH: FunctionEntry = FunctionEntry {
     ..FunctionEntry::connector("fetch", "", ConnectorRequirement::new(&[ConnectorType::Http]))
 };
 
-/// Answers with what it is sent; a body `"fail-once"` fails at its first attempt.
+/// Answers with what it is sent; a body `"fail-once"` fails at its first attempt, `"never"` has no answer.
 struct FetchFunction(Arc<AtomicUsize>);
 
 struct FetchTask {
@@ -55,6 +55,9 @@ impl CompiledTask for FetchTask {
             let body = cx.evaluate(&self.body)?;
             if self.calls.fetch_add(1, Ordering::SeqCst) == 0 && body == "fail-once" {
                 return Err(TaskError::new(ErrorCode::Io, "the system is away"));
+            }
+            if body == "never" {
+                std::future::pending::<()>().await;
             }
             cx.write(&self.output, json!({"echo": body}))?;
             Ok(TaskOutcome::Success)
@@ -145,6 +148,31 @@ fn attempts_and_elements_are_recorded_apart() {
     places.sort_by_key(|place| place.0);
     assert_eq!(places, [(Some(0), json!(7)), (Some(1), json!(8))]);
     assert_eq!(replay(&engine, &tasks, &recording).end, recording.end);
+}
+
+#[test]
+fn own_timeout_of_a_task_is_recorded() {
+    let (engine, _) = engine();
+    let mut slow = fetch("slow", json!("never"));
+    slow["timeout_ms"] = json!(5);
+    slow["continue_on_error"] = json!(true);
+    let recording = record(&engine, &json!([slow]), json!({}));
+    let error = recording.calls[0].error.as_ref().unwrap();
+    assert_eq!(error.code, "TIMEOUT_ERROR");
+    assert_eq!(error.message, "the task did not end within its timeout_ms (5)");
+}
+
+#[test]
+fn call_that_is_cut_is_recorded() {
+    let (engine, _) = engine();
+    let tasks = json!([{"id": "ask", "timeout_ms": 5, "tasks": [fetch("slow", json!("never"))],
+        "on_error": [map("failed", json!({"var": "temp_data.error.code"}))]}]);
+    let recording = record(&engine, &tasks, json!({}));
+    let call = &recording.calls[0];
+    assert_eq!((call.task.as_str(), call.is_cut, call.input["body"].as_str()), ("slow", true, Some("never")));
+    let report = replay(&engine, &tasks, &recording);
+    assert_eq!(report.calls[0].recorded, Some(0));
+    assert_eq!(report.end.data["failed"], "FUNCTION_ERROR");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::case::compare::{Match, describe};
 /// The only member of the stand-in of a secret.
 const STAND_IN: &str = "$secret";
 
+/// The reason for which a run with a call that was cut is not comparable, if it differs at all.
+const CUT_CALL: &str = "the recorded run ended a call before its answer";
+
 /// A kind of difference between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DifferenceKind {
@@ -162,13 +165,24 @@ fn compare_by(
 ) -> RunComparison {
     let mut comparison = RunComparison::default();
     compare_calls(recording, replayed, options, &mut comparison);
+    let has_cut_call = asks_for_cut_call(recording, replayed);
+    let is_unanswered = |call: &AnsweredCall| call.matching == CallMatch::New && !call.is_made;
     // A call without an answer fails its task: what follows from that says nothing of the version.
-    if replayed.calls.iter().any(|call| call.matching == CallMatch::New && !call.is_made) {
+    if !has_cut_call && replayed.calls.iter().any(is_unanswered) {
         return comparison;
     }
     compare_ends(recording, replayed, &mut comparison);
     add_answer(describe(&recording.end.data, &replayed.end.data), replayed, &mut comparison);
+    // The time of others has decided what followed the call.
+    if has_cut_call && !comparison.differences.is_empty() {
+        return RunComparison::incomparable(CUT_CALL);
+    }
     comparison
+}
+
+fn asks_for_cut_call(recording: &RunRecording, replayed: &ReplayReport) -> bool {
+    let mut recorded = replayed.calls.iter().filter_map(|call| recording.calls.get(call.recorded?));
+    recorded.any(|call| call.is_cut)
 }
 
 fn compare_calls(
@@ -195,7 +209,8 @@ fn compare_calls(
             }
         }
     }
-    for call in replayed.missing.iter().filter_map(|at| recording.calls.get(*at)) {
+    let missing = replayed.missing.iter().filter_map(|at| recording.calls.get(*at));
+    for call in missing.filter(|call| !call.is_cut) {
         let line = format!("{}: the call is no longer made", describe_call(call));
         comparison.add(DifferenceKind::MissingCall, describe_call(call), vec![line]);
     }
@@ -394,6 +409,20 @@ mod tests {
         let failed = || end(Some("IO_ERROR"), &["a"], json!({"n": 1}));
         assert_eq!(kinds(same(), failed(), &[]), ["new-error"]);
         assert_eq!(kinds(failed(), same(), &[]), ["error-gone"]);
+    }
+
+    #[test]
+    fn run_with_a_cut_call_is_not_comparable() {
+        let call = CallRecording { is_cut: true, ..CallRecording::default() };
+        let recording = RunRecording { calls: vec![call.clone()], ..RunRecording::default() };
+        let asked = AnsweredCall { call, recorded: Some(0), matching: CallMatch::Same, is_made: false };
+        let mut replayed = ReplayReport { calls: vec![asked], ..ReplayReport::default() };
+        let options = BacktestOptions::default();
+        assert!(compare(&recording, &replayed, &options).differences.is_empty());
+        replayed.end = end(Some("FUNCTION_ERROR"), &["a"], Value::Null);
+        assert_eq!(compare(&recording, &replayed, &options), RunComparison::incomparable(CUT_CALL));
+        let unasked = ReplayReport { missing: vec![0], ..ReplayReport::default() };
+        assert!(compare(&recording, &unasked, &options).differences.is_empty());
     }
 
     #[test]

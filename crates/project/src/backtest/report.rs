@@ -150,7 +150,7 @@ impl BacktestReport {
         for kind in kinds {
             *self.kinds.entry(kind).or_default() += 1;
         }
-        for difference in comparison.differences {
+        for difference in group_differences(comparison) {
             self.add_difference(line, difference);
         }
     }
@@ -243,6 +243,15 @@ impl DifferenceSample {
     }
 }
 
+/// Joins the differences of a run that belong to the same group: those of several elements, say.
+fn group_differences(comparison: RunComparison) -> impl Iterator<Item = RunDifference> {
+    let mut groups: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for RunDifference { kind, subject, mut lines } in comparison.differences {
+        groups.entry((kind, subject)).or_default().append(&mut lines);
+    }
+    groups.into_iter().map(|((kind, subject), lines)| RunDifference { kind, subject, lines })
+}
+
 /// Returns the first lines, each with its first characters.
 fn shorten_lines(lines: &[String]) -> Vec<String> {
     let shorten = |line: &String| match line.char_indices().nth(LINE_CHARACTERS) {
@@ -281,6 +290,21 @@ mod tests {
         assert_eq!((report.differing().len(), &document["shortened"]), (5000, &json!(true)));
         assert!(document["groups"].to_string().len() < 2 * MOST_BYTES, "{}", document.to_string().len());
         assert!(!document["groups"][0]["samples"][0]["lines"][0].as_str().unwrap().is_empty());
+    }
+
+    #[test]
+    fn equal_differences_of_elements_count_one_run() {
+        let difference = |number: usize| RunDifference {
+            kind: DifferenceKind::ChangedInput,
+            subject: "a call".into(),
+            lines: vec![format!("input of element {number}")],
+        };
+        let mut report = BacktestReport::default();
+        report.add(&line(1), RunComparison { differences: (0..50).map(difference).collect() });
+        let groups = report.groups();
+        let counts: Vec<_> = groups.iter().map(|group| (group.runs, group.samples.len())).collect();
+        assert_eq!(counts, [(1, 1)]);
+        assert!(groups[0].samples[0].lines.len() > 1, "{:?}", groups[0].samples[0].lines);
     }
 
     #[test]

@@ -6,15 +6,35 @@ use svc_engine::{CallRecording, RecordedCallError};
 use super::recorded_line::RecordedLine;
 use crate::case::workflow_stand_ins;
 
-/// Members of the metadata that a case takes as they are.
-const KEPT: [&str; 7] = ["http_method", "params", "query", "headers", "cookies", "vars", "cloudevent"];
+/// The beginning of the names of what a topic adds to the metadata.
+const KAFKA: &str = "kafka_";
+
+/// Other members of the metadata that a case takes as they are.
+const KEPT: [&str; 15] = [
+    "auth",
+    "body_encoding",
+    "channel",
+    "cloudevent",
+    "cookies",
+    "headers",
+    "http_method",
+    "identity",
+    "kafka",
+    "oauth",
+    "params",
+    "query",
+    "run",
+    "trigger",
+    "vars",
+];
 
 /// Makes a case of a recorded run. `workflow` is the document of its workflow, and `path` the path of that file from the
 /// case. The case expects the end of the recorded run. The elements of a list share the answer to the first one.
 #[must_use]
 pub fn case_from_recording(line: &RecordedLine, workflow: &Value, path: &str) -> Value {
     let recording = &line.recording;
-    let metadata = recording.metadata.iter().filter(|(key, _)| KEPT.contains(&key.as_str()));
+    let is_kept = |key: &str| KEPT.contains(&key) || key.starts_with(KAFKA);
+    let metadata = recording.metadata.iter().filter(|(key, _)| is_kept(key.as_str()));
     let metadata: Map<String, Value> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut case = json!({
         "name": format!("recorded run {}", line.run_key),
@@ -35,11 +55,11 @@ pub fn case_from_recording(line: &RecordedLine, workflow: &Value, path: &str) ->
     case
 }
 
-/// Returns the stubs that repeat the last answer to each task.
+/// Returns the stubs that repeat the last answer to each task; a call that was cut has none.
 fn stubs(calls: &[CallRecording]) -> Value {
     let mut stubs: Map<String, Value> = Map::new();
     let mut answered: Vec<(&str, &str, Option<usize>)> = Vec::new();
-    for call in calls {
+    for call in calls.iter().filter(|call| !call.is_cut) {
         let target = call.target.as_deref().unwrap_or("*");
         let key = match &call.target {
             Some(target) => format!("{target}#{}", call.task),
@@ -96,8 +116,10 @@ mod tests {
             tasks: vec!["load".into()],
             data: json!({"stock": {"stock": 5}}),
         };
-        let recording =
+        let mut recording =
             RunRecording { payload: json!({"item": 1}), calls: vec![call], end, ..RunRecording::default() };
+        recording.metadata.insert("run".into(), json!({"key": "k1"}));
+        recording.metadata.insert("progress".into(), json!({}));
         let line = RecordedLine {
             id: "r1".into(),
             run_key: "k1".into(),
@@ -106,6 +128,7 @@ mod tests {
         };
         let case = case_from_recording(&line, &json!({}), "../workflows/w.json");
         assert_eq!(case["stubs"], json!({"http_call": {"shop#load": {"stock": 5}}}));
+        assert_eq!(case["metadata"], json!({"run": {"key": "k1"}}));
         assert_eq!((&case["input"], &case["expect_tasks"]), (&json!({"item": 1}), &json!(["load"])));
         assert_eq!(case["expect"]["data"], json!({"stock": {"stock": 5}}));
     }

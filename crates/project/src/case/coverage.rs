@@ -167,9 +167,23 @@ fn has_reached(reach: &PartReach, is_matched: bool, passes: &[RunPass<'_>]) -> b
     match reach {
         PartReach::Admission(expected) => *expected == is_matched,
         PartReach::Runs(tasks) => passes.iter().any(|pass| pass.runs_any(tasks)),
-        PartReach::Skips { tasks, others } => passes.iter().any(|pass| {
+        PartReach::Skips { tasks, others, once } => passes.iter().any(|pass| {
             tasks.iter().all(|task| pass.skipped.contains(task.as_str()))
                 && (others.is_empty() || pass.runs_any(others))
+                && !(*once && pass.runs_any(tasks))
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_that_was_entered_is_not_skipped() {
+        let passes = [RunPass { ran: HashSet::from(["x"]), skipped: HashSet::from(["x"]) }];
+        let skips = |once| PartReach::Skips { tasks: vec!["x".to_owned()], others: Vec::new(), once };
+        assert!(!has_reached(&skips(true), true, &passes));
+        assert!(has_reached(&skips(false), true, &passes), "of another element");
     }
 }
