@@ -149,7 +149,8 @@ fn scheduled_backup_is_made_checked_and_pruned() {
     assert!(!newest.starts_with("svc_backup_2020"), "{listed}");
     assert_eq!(std::fs::read_to_string(&mark).unwrap(), newest);
     assert_eq!(integrity(&directory.join(newest)), "ok");
-    assert!(!directory.join("svc_backup_check").exists(), "the restored copy is removed");
+    // The restored copy is removed.
+    crate::support::eventually(|| !directory.join("svc_backup_check").exists());
     let records = client.get("/api/v1/admin/audit-logs?resource_type=backup").unwrap().json();
     assert_eq!(records["data"][0]["principal"], "system:backups", "{records}");
     let metric = |text: &str, name: &str| {

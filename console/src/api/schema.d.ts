@@ -55,6 +55,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/backtests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the backtests without their reports, newest first
+         * @description A read-only key is refused.
+         */
+        get: operations["listBacktests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/backtests/{id}": {
         parameters: {
             query?: never;
@@ -63,7 +83,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads the progress of a backtest, and its report
+         * Reads the progress of a backtest, and its report so far
          * @description A read-only key is refused.
          */
         get: operations["getBacktest"];
@@ -84,7 +104,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends a backtest before its next run; the report of those so far is kept */
+        /** Ends a backtest within a second; the report so far is kept */
         post: operations["abortBacktest"];
         delete?: never;
         options?: never;
@@ -248,6 +268,46 @@ export interface paths {
          * @description Missed are the instants without an occurrence and those whose occurrence was skipped; what the row of a misfire sums up counts as missed. Instants that the schedule still plans by itself are left to it. A range that begins before the oldest kept occurrence is refused unless `assume_missed`, one of more than 10,000 instants always. The backfill is a bulk run: it is listed and aborted as one.
          */
         post: operations["backfillChannel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/channels/{id}/backtest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs a version of a channel with its workflow over recorded runs
+         * @description `request.schema` and `validation_logic` judge each recorded message; a message that they refuse is a `new-error`. The report names the guards that cannot be judged, because what they look at is not recorded. The workflow is the version of it that serves.
+         */
+        post: operations["startChannelBacktest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/channels/{id}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what a change of a channel would touch: its callers, and what its runs use
+         * @description The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; `capped` says that there are more.
+         */
+        get: operations["getChannelImpact"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -603,6 +663,26 @@ export interface paths {
          * @description The calls are in the memory of the node that answers and end with it. Bodies are not kept.
          */
         get: operations["listConnectorCalls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/connectors/{id}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what a change of a connector would touch: the workflows and channels that use it
+         * @description The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; `capped` says that there are more.
+         */
+        get: operations["getConnectorImpact"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1608,7 +1688,7 @@ export interface paths {
         put?: never;
         /**
          * Runs a version of a workflow over recorded runs, with their answers
-         * @description Nothing is called. One backtest runs on a node at a time; its state is on that node alone, which the answer names.
+         * @description Nothing is called. A node makes one backtest at a time, the oldest first; another node goes on with it after the death of the first. An eleventh that has not ended is refused.
          */
         post: operations["startBacktest"];
         delete?: never;
@@ -1626,6 +1706,26 @@ export interface paths {
         };
         /** Lists the connectors and channels that the latest version uses */
         get: operations["getWorkflowDependencies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/workflows/{id}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what a change of a workflow would touch: routes, schedules, callers, connectors
+         * @description The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; `capped` says that there are more.
+         */
+        get: operations["getWorkflowImpact"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2302,6 +2402,8 @@ export interface components {
         };
         /** @description A backtest. */
         BacktestDetail: {
+            /** @description Id of the workflow or channel. */
+            definition: string;
             /**
              * Format: int64
              * @description Recorded runs so far.
@@ -2314,14 +2416,21 @@ export interface components {
             ended_at?: string;
             /** @description Its id. */
             id: string;
+            /** @description `workflow` or `channel`. */
+            kind: string;
             /**
              * Format: int64
              * @description Maximum number of recorded runs.
              */
             limit: number;
+            /** @description The node that makes it, or did last. */
+            node: string | null;
             /** @description The reason for which it failed. */
             reason?: string;
-            /** @description The report, once it has ended: `{runs, kinds, groups: [{kind, subject, runs, samples}]}`. */
+            /**
+             * @description The report so far: `{runs, kinds, groups: [{kind, subject, runs, samples}], differing, shortened}`, of a channel
+             *     also `guards: {judged, not_judged}`. Not in lists.
+             */
             report?: {
                 [key: string]: unknown;
             };
@@ -2332,26 +2441,43 @@ export interface components {
             started_at: string;
             /** @description The principal that started it. */
             started_by: string;
-            /** @description `running`, `aborted`, `completed` or `failed`. */
+            /**
+             * @description `pending` until a node takes it, `running`; `aborting` until its node has noticed; `aborted`, `completed` or
+             *     `failed` once it has ended.
+             */
             state: string;
+            /** @description The filter, with an end, and the paths that are not compared: `{filter, ignore}`. */
+            terms: {
+                [key: string]: unknown;
+            };
             /**
              * Format: int64
              * @description The version that runs.
              */
             version: number;
-            /** @description Id of the workflow. */
-            workflow_id: string;
+        };
+        BacktestDetailPage: {
+            data: components["schemas"]["BacktestDetail"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
         };
         BacktestDetailResponse: {
             data: components["schemas"]["BacktestDetail"];
         };
         /** @description A backtest that is to be made. */
         BacktestRequest: {
-            /** @description The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. */
+            /**
+             * @description The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. Those
+             *     of the workflow, or of the channel.
+             */
             filter?: {
                 [key: string]: unknown;
             };
-            /** @description Paths below `data` or `input` that are not compared. */
+            /** @description Paths below `data`, `input`, `headers` or `body` that are not compared. */
             ignore?: string[];
             /**
              * Format: int64
@@ -2363,12 +2489,10 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description A backtest that was started. */
+        /** @description A backtest that was put on record. */
         BacktestStarted: {
             /** @description Its id. */
             id: string;
-            /** @description Id of the node that makes it, and alone knows it. */
-            node: string;
         };
         BacktestStartedResponse: {
             data: components["schemas"]["BacktestStarted"];
@@ -2632,6 +2756,9 @@ export interface components {
             on_rollback: string | null;
             /** @description The reason of the state. */
             reason: string | null;
+            /** @description True if the newer version takes no traffic, and runs every message after the older one did. */
+            shadow: boolean;
+            shadows: null | components["schemas"]["ShadowStatus"];
             /**
              * Format: int64
              * @description The older version.
@@ -2864,6 +2991,29 @@ export interface components {
         };
         ChannelStatsResponse: {
             data: components["schemas"]["ChannelStats"];
+        };
+        /**
+         * @description The runs of a channel that began within the time and have ended. Runs without a trace are not among them, nor calls
+         *     by workflows, which are part of the run of the caller.
+         */
+        ChannelTraffic: {
+            /** @description `true` if there are more runs than are counted: 20,000 of a status and origin. */
+            capped: boolean;
+            /**
+             * Format: int64
+             * @description Number of those that failed.
+             */
+            failed: number;
+            /**
+             * Format: double
+             * @description The 95th percentile of the durations of the newest 500 runs, in milliseconds.
+             */
+            p95_ms: number | null;
+            /**
+             * Format: int64
+             * @description Number of runs; each attempt at accepted work is one.
+             */
+            runs: number;
         };
         /** @description The body of an update of a draft. An absent or `null` member keeps its value (`null` removes `description`); an empty text or list clears it. `******` keeps the stored secret at the same place. Read-only members are ignored. */
         ChannelUpdate: {
@@ -3449,6 +3599,38 @@ export interface components {
              */
             total?: number;
         };
+        /**
+         * @description The definitions that a change of one touches, with the traffic of the last 24 hours. All are of versions that serve;
+         *     of the changed definition the latest version counts too.
+         */
+        DefinitionImpact: {
+            /** @description Names of the channels that runs of the changed definition call. */
+            calls: string[];
+            /** @description The channels, at most 100, the changed one first, then from the nearest to the farthest. */
+            channels: components["schemas"]["TouchedChannel"][];
+            /** @description Names of the connectors that runs of the changed definition use, those of called channels included. */
+            connectors: string[];
+            /** @description Ids of the workflows that compute the name of a channel that they call: they may call any of these channels. */
+            dynamic_callers: string[];
+            /** @description Its id. */
+            id: string;
+            /** @description The kind of the changed definition: `workflow`, `channel` or `connector`. */
+            kind: string;
+            /** @description Number of further channels, which are not listed. */
+            left_out: number;
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: date-time
+             * @description The time since which runs are counted.
+             */
+            since: string;
+            /** @description The workflows. */
+            workflows: components["schemas"]["TouchedWorkflow"][];
+        };
+        DefinitionImpactResponse: {
+            data: components["schemas"]["DefinitionImpact"];
+        };
         /** @description The number of deleted recordings. */
         DeletedRecordings: {
             /**
@@ -3751,7 +3933,7 @@ export interface components {
         GateTerms: {
             /**
              * Format: double
-             * @description Must be absent: shadow runs do not exist yet.
+             * @description Share of the newer version's runs, 0.001 to 1, that the older one runs too, as a shadow.
              */
             compare?: number | null;
             /**
@@ -3761,7 +3943,7 @@ export interface components {
             confidence?: number | null;
             /**
              * Format: double
-             * @description Must be absent, as `compare`.
+             * @description Permitted share of those runs that differ, 0 to 1; 0.01 by default. Needs `compare`.
              */
             max_difference_ratio?: number | null;
             /**
@@ -4536,6 +4718,29 @@ export interface components {
         NodeList: {
             data: components["schemas"]["Node"][];
         };
+        /** @description The shadow runs of one node. */
+        NodeShadows: {
+            /** @description Number of runs without a shadow, by reason. */
+            dropped: {
+                [key: string]: number;
+            };
+            /** @description Number of runs by the kind of their differences; `same` has none. */
+            kinds: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Number of shadow runs.
+             */
+            runs: number;
+            /** @description The last runs that differ; empty for a key that may not read data. */
+            samples: components["schemas"]["ShadowSample"][];
+            /**
+             * Format: int64
+             * @description Number of calls that were not made, because they may change something and the followed run made none like them.
+             */
+            unanswered: number;
+        };
         /** @description An occurrence with all its details. */
         Occurrence: components["schemas"]["OccurrenceSummary"] & {
             /**
@@ -5193,7 +5398,10 @@ export interface components {
              * @description Share of the traffic of the newer active version, 0 to 100 percent; 0 ends its trial.
              */
             rollout_percentage?: number | null;
-            /** @description Must be `false` or absent: shadow runs do not exist yet. */
+            /**
+             * @description `true` runs the version on every message after the older one did, without traffic and without effects; without
+             *     the other keys of a plan.
+             */
             shadow?: boolean | null;
             /**
              * @description Steers a rollout that moves by itself: `paused`, `watching` to go on, `promoted` to take all traffic now, or
@@ -5343,6 +5551,43 @@ export interface components {
             /** @description Number of channels with a schedule. */
             scheduled_channels: number;
         };
+        /** @description A difference of a run and its shadow. */
+        ShadowDifference: {
+            /** @description The kind, as in `kinds`. */
+            kind: string;
+            /** @description The description, a line each, without secrets. */
+            lines: string[];
+            /** @description The part that differs. */
+            subject: string;
+        };
+        /** @description A run that differs from its shadow. */
+        ShadowSample: {
+            /** @description The differences. */
+            differences: components["schemas"]["ShadowDifference"][];
+            /**
+             * Format: date-time
+             * @description End of the shadow run.
+             */
+            ended_at: string;
+            /** @description Id of the message. */
+            message_id: string;
+            /** @description Key of the run. */
+            run_key: string;
+        };
+        /** @description The messages that both versions of a rollout ran, one of them as a shadow. */
+        ShadowStatus: {
+            /**
+             * Format: int64
+             * @description Number of those whose runs differ.
+             */
+            different: number;
+            node: null | components["schemas"]["NodeShadows"];
+            /**
+             * Format: int64
+             * @description Number of messages in the steps so far, of all nodes.
+             */
+            runs: number;
+        };
         /** @description A record that a partition held back and that became a dead letter. */
         SkippedRecord: {
             /**
@@ -5407,7 +5652,10 @@ export interface components {
              * @description Share of the traffic in percent, of a workflow; 100 by default.
              */
             rollout_percentage?: number | null;
-            /** @description Must be `false` or absent: shadow runs do not exist yet. */
+            /**
+             * @description `true` runs the version on every message after the older one did, without traffic and without effects; without
+             *     the other keys of a plan.
+             */
             shadow?: boolean | null;
             /**
              * @description `active` serves the draft, `archived` takes it out of service.
@@ -5517,6 +5765,55 @@ export interface components {
         TlsHealth: {
             /** @description The reason. */
             reason: string;
+        };
+        /** @description A channel that a change touches. */
+        TouchedChannel: {
+            /** @description Id of the channel. */
+            channel_id: string;
+            /**
+             * @description The reference that leads to the change: `itself`, `runs`, `calls`, `uses`, or `on_failure` for a channel whose
+             *     failures are reported to one of these.
+             */
+            how: string;
+            /** @description Methods of its route; absent if it takes all, or has none. */
+            methods?: string[];
+            /** @description Name of the channel. */
+            name: string;
+            /** @description The transport. */
+            protocol: string;
+            /** @description Its quota, as this node serves it. */
+            quota?: components["schemas"]["TouchedQuota"];
+            /** @description Pattern of its route. */
+            route_pattern?: string;
+            /** @description Expression of its schedule. */
+            schedule?: string;
+            /** @description The definition that it refers to; absent for the changed one. */
+            through?: string;
+            /** @description Topic of its records. */
+            topic?: string;
+            /** @description Its runs. */
+            traffic: components["schemas"]["ChannelTraffic"];
+        };
+        /** @description The quota of a channel that a change touches. */
+        TouchedQuota: {
+            /**
+             * Format: int64
+             * @description Requests of a key within the window.
+             */
+            limit: number;
+            /** @description The length of the window. */
+            per: string;
+        };
+        /** @description A workflow that a change touches. */
+        TouchedWorkflow: {
+            /** @description The reference that leads to the change: `itself`, `calls` or `uses`. */
+            how: string;
+            /** @description Name of the workflow. */
+            name: string;
+            /** @description The definition that it refers to; absent for the changed one. */
+            through?: string;
+            /** @description Id of the workflow. */
+            workflow_id: string;
         };
         /** @description A trace with its result. */
         Trace: {
@@ -6517,7 +6814,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of these actions */
-                action?: ("abort" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "disable" | "drain" | "enable" | "import" | "invalidate" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "replay" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "rotate" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
+                action?: ("abort" | "backtest_end" | "backtest_start" | "bulk_end" | "bulk_start" | "cancel" | "create" | "create_version" | "delete" | "disable" | "drain" | "enable" | "import" | "invalidate" | "package_applied" | "package_staged" | "pause" | "purge" | "reencrypt" | "reload" | "requeue" | "replay" | "rerun" | "reset" | "restart" | "resume" | "retry" | "rollback" | "rotate" | "skip" | "status_active" | "status_archived" | "test" | "trigger" | "update" | "update_rollout")[];
                 /** @description `next_cursor` of the page before, of the same list and `order` */
                 cursor?: string;
                 /** @description The same as `until` */
@@ -6535,7 +6832,7 @@ export interface operations {
                 /** @description Only entries about these resources */
                 resource_id?: string[];
                 /** @description Only entries about resources of these types */
-                resource_type?: ("actor" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "consumer" | "consumer_key" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "recording" | "trace" | "trace_dlq" | "webhook" | "workflow")[];
+                resource_type?: ("actor" | "backtest" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "consumer" | "consumer_key" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "recording" | "trace" | "trace_dlq" | "webhook" | "workflow")[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description The same as `since` */
@@ -6567,12 +6864,42 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
-    getBacktest: {
+    listBacktests: {
         parameters: {
             query?: {
-                /** @description Id of the node that the request is for; another node refuses it with 421 */
-                node?: string;
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
             };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of backtests */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestDetailPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getBacktest: {
+        parameters: {
+            query?: never;
             header?: never;
             path: {
                 /**
@@ -6599,7 +6926,6 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
-            421: components["responses"]["MisdirectedRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -6611,8 +6937,6 @@ export interface operations {
             query?: {
                 /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
                 dry_run?: boolean;
-                /** @description Id of the node that the request is for; another node refuses it with 421 */
-                node?: string;
             };
             header?: never;
             path: {
@@ -6640,7 +6964,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
-            421: components["responses"]["MisdirectedRequest"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -7206,6 +7530,94 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    startChannelBacktest: {
+        parameters: {
+            query?: {
+                /** @description Only `false`: this request has no dry run, and `true` is refused with 400 */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the channel
+                 * @example orders
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": "draft",
+                 *       "filter": {
+                 *         "outcome": "completed"
+                 *       },
+                 *       "limit": 1000
+                 *     }
+                 */
+                "application/json": components["schemas"]["BacktestRequest"];
+            };
+        };
+        responses: {
+            /** @description The backtest is on record */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestStartedResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getChannelImpact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the channel
+                 * @example greetings
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reach */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionImpactResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
@@ -8248,6 +8660,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConnectorCallsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getConnectorImpact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the connector
+                 * @example crm
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reach */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionImpactResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -11024,7 +11470,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The backtest is started */
+            /** @description The backtest is on record */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -11069,6 +11515,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkflowDependenciesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWorkflowImpact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the workflow
+                 * @example greeting
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reach */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionImpactResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -12,6 +12,7 @@ mod cursor;
 mod fan_out;
 mod group;
 mod loops;
+mod open_groups;
 mod outcome;
 mod settle;
 mod view;
@@ -46,8 +47,8 @@ use crate::trace::{StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 use crate::workflow::program::{CompiledStep, CompiledWorkflow, Flow, Program, StepAction};
 
 use self::call_guard::CallGuard;
-use self::cleanup::OpenGroups;
 use self::cursor::SweepCursor;
+use self::open_groups::OpenGroups;
 pub use self::outcome::RunOutcome;
 
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::Run;
 use super::attempts::run_until;
+use super::open_groups::CutView;
 use super::view::run_in_turns;
 use crate::reads::Reads;
 use crate::scope::{Arena, EvaluationScope};
@@ -24,22 +25,6 @@ use crate::workflow::program::Program;
 /// The time that the `finally` of all groups which are cut short at once have together, within that of the run. Enough
 /// for a few calls; the step that cuts them short waits for it.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// The groups of a run that have begun, and whose `finally` has not.
-#[derive(Default)]
-pub(super) struct OpenGroups<'e> {
-    /// Their `finally`, that of the innermost group last.
-    finally: Vec<Arc<Program>>,
-    /// Views of steps that were dropped, with open groups of their own. They are inside all of the groups.
-    views: Vec<CutView<'e>>,
-}
-
-/// A view that was cut short.
-struct CutView<'e> {
-    run: Run<'e>,
-    /// The index of its element; `None` for a member of a parallel group.
-    index: Option<usize>,
-}
 
 impl<'e> Run<'e> {
     /// Notes that a group has begun which has a `finally`.
