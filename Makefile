@@ -9,7 +9,7 @@ export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/nu
 install drill-rolling drill-backtest drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-backtest drill-operate drill-webhooks attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-backtest drill-operate drill-webhooks drill-alerts attack lint features fmt bench budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -148,6 +148,11 @@ drill-webhooks: ## webhooks to 1,000 endpoints on three nodes, on an optimised b
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	ulimit -n $$(ulimit -Hn) || true; \
 	"$$target/debug/drill-operate" "$$target/release/svc-server" webhooks=$(or $(EVENTS),100)
+
+drill-alerts: ## each alert is caused on a live server and fires in a real Prometheus, and others only if its page names them (needs Debian's prometheus, PostgreSQL and Redis; ALERTS="SvcDown …": those alone; PREVIOUS=file: an svc-server of another build)
+	$(CARGO) build -p svc --bin svc-server -p svc-bench --bin brokers
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/alerts/run $(if $(PREVIOUS),--previous $(PREVIOUS)) "$$target/debug/svc-server" "$$target/debug/brokers" $(ALERTS)
 
 attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
 	tests/peers/ensure wrk || true
