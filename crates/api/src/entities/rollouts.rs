@@ -61,7 +61,7 @@ pub struct ShadowStatus {
     pub runs: u64,
     /// Number of those whose runs differ.
     pub different: u64,
-    /// What this node has counted and kept since it loaded the versions; `null` on one that runs neither.
+    /// The counts and samples of this node since it loaded the versions; `null` on one that runs neither.
     #[schema(required = true)]
     pub node: Option<NodeShadows>,
 }
