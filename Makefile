@@ -6,10 +6,10 @@ DRIVERS = es mongo smtp sql storage
 # What is not installed links the OpenSSL of the system where its headers are: to build one takes minutes. A release carries
 # its own. Give cargo the same value by hand, or it builds anew what depends on it.
 export OPENSSL_NO_VENDOR := $(shell pkg-config --exists 'openssl >= 3' 2>/dev/null && echo 1 || echo 0)
-install drill-rolling drill-backtest drill-operate drill-webhooks attack bench console-speed: export OPENSSL_NO_VENDOR = 0
+install drill-rolling drill-backtest drill-rollouts drill-operate drill-webhooks attack bench bench-peers prices console-speed plugin-guests: export OPENSSL_NO_VENDOR = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-backtest drill-operate drill-webhooks drill-alerts attack lint features fmt bench budget doc manual manual-check deny
+.PHONY: help console check-console demo run install test test-kafka-broker api-clients api-requests channel-requests channel-clients cloudevents-sdks webhook-clients plugin-guests tls-probes fuzz console-browser console-speed sign-in-browser monitoring schedules drill-cron drill-cluster drill-rolling drill-kafka drill-backtest mutations drill-rollouts drill-operate drill-webhooks drill-alerts drill-submissions attack lint features fmt bench bench-peers prices budget doc manual manual-check deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
@@ -76,6 +76,13 @@ webhook-clients: ## webhooks to and from the libraries of Standard Webhooks, Str
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/webhook_clients/run "$$target/debug/svc-server"
 
+plugin-guests: ## plugins in JavaScript, Python and C, built, called through the service and promoted to another, on an optimised binary; the own time of a call beside its aim (needs npm, PyPI, clang and wasi-libc; SERVER=file: that binary, svc-cli beside it)
+ifndef SERVER
+	$(CARGO) build --release -p svc -p svc-cli --bin svc-server --bin svc-cli
+endif
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/plugins/run "$(or $(SERVER),$$target/release/svc-server)"
+
 tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ciphers, known attacks (needs Debian's testssl.sh)
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
@@ -129,11 +136,22 @@ drill-kafka: ## records under fire: three processes of one group, killed and sto
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-kafka" "$$target/debug/svc-server" $(or $(RECORDS),50000) "$$target/drill-kafka.json"
 
-drill-backtest: ## a draft with a changed rule over stored runs, on an optimised binary, without load and beside requests: exactly the runs that differ, nothing called (RUNS=n, by default 10000)
+drill-backtest: ## a draft with a changed rule over stored runs, on an optimised binary, without load and beside 1,000 requests a second: exactly the runs that differ, nothing called (RUNS=n, by default 10000; RATE=n)
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build --no-default-features -p svc-drills --bin drill-backtest
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	"$$target/debug/drill-backtest" "$$target/release/svc-server" $(or $(RUNS),10000) "$$target/drill-backtest.json"
+	"$$target/debug/drill-backtest" "$$target/release/svc-server" $(or $(RUNS),10000) $(or $(RATE),1000) "$$target/drill-backtest.json"
+
+mutations: ## mutate the workflows of the examples: those that a backtest over recorded traffic notices, next to those that their cases notice (needs PostgreSQL; MUTATIONS=n, by default 100; SEED=n)
+	$(CARGO) build -p svc --bin svc-server -p svc-cli --bin svc-cli
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/mutations/run "$$target/debug/svc-server" "$$target/debug/svc-cli" --mutations $(or $(MUTATIONS),100) --seed $(or $(SEED),1) --report "$$target/mutations.json"
+
+drill-rollouts: ## canaries under load on two nodes, on an optimised binary: worse ones stop themselves, innocent ones are promoted, the deciding node is killed at each step, clients as judge (RATE=n requests a second, by default 1000; CASES="slow innocent-1 …": those alone)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build --no-default-features -p svc-drills --bin drill-rollouts
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-rollouts" "$$target/release/svc-server" $(or $(RATE),1000) "$$target/drill-rollouts.json" $(CASES)
 
 drill-operate: ## orders of operators at full size, on an optimised binary: bulk runs, pauses, shares, delays, repeats, quotas, webhooks and fan-outs on three nodes, some killed, a witness as judge (SECTIONS="bulk=n pause=n shares=n later=n repeats=n quotas=n webhooks=n elements=n": those alone; letters, requests a second, jobs of the flood, jobs due a second, requests with one key, the limit, events a round, elements of a list)
 	$(CARGO) build --release -p svc --bin svc-server
@@ -154,12 +172,15 @@ drill-alerts: ## each alert is caused on a live server and fires in a real Prome
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/alerts/run $(if $(PREVIOUS),--previous $(PREVIOUS)) "$$target/debug/svc-server" "$$target/debug/brokers" $(ALERTS)
 
-attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
+drill-submissions: ## submissions that begin before their row is on disk, in processes killed at every step on their way, a witness as judge (KILLS=n, by default 10000)
+	SVC_TEST_KILLS=$(or $(KILLS),10000) $(CARGO) test -q --workspace --test scenarios -- --nocapture killed_submissions
+
+attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone; CALLS=n: so many calls of plugins, by default 100000; theirs need npm and PyPI)
 	tests/peers/ensure wrk || true
 	$(CARGO) build --release -p svc --bin svc-server
 	$(CARGO) build --no-default-features -p svc-drills --bin attack
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	"$$target/debug/attack" "$$target/release/svc-server" full $(NAMES)
+	SVC_ATTACK_CALLS=$(CALLS) "$$target/debug/attack" "$$target/release/svc-server" full $(NAMES)
 
 # rustdoc with the examples: dependencies then have the features with which clippy has checked them.
 lint: ## rustfmt, clippy, rustdoc: all without a warning
@@ -175,8 +196,17 @@ features: ## check the service without its features, with those that its own cod
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|guards|shadows|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|latency|slow-disk|credentials|guards|shadows|population|prices|admin|tls|engine|connectors|plugins|kafka|cron|cluster|project|soak|soak-kafka)
 	@bench/run $(PART)
+
+bench-peers: ## measure the release beside n8n, Node-RED, graphile-worker, pg-boss and procrastinate (needs npm, PyPI, wrk and PostgreSQL; PARTS="http queues": those alone)
+	$(CARGO) build --release -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	bench/peers/run "$$target/release/svc-server" $(PARTS)
+
+prices: ## measure the price list of docs/scaling.md: processor time of each guard, credential, mode of traces and call of a connector
+	@SVC_BENCH_PRICES=bench/prices.json bench/run prices connectors
+	UPDATE_GOLDEN=1 $(CARGO) test -q --workspace --test service -- reference::prices
 
 budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails
 	@bench/budget

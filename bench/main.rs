@@ -14,13 +14,17 @@ mod engine;
 mod figures;
 mod guards;
 mod kafka;
+mod latency;
 mod lists;
 mod load;
 mod paced;
+mod plugins;
 mod population;
+mod prices;
 mod process;
 mod project;
 mod shadows;
+mod slow_disk;
 mod soak;
 mod statements;
 mod submissions;
@@ -38,6 +42,7 @@ use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 
 use crate::figures::Figure;
 use crate::load::{Load, Round, wrk};
+use crate::prices::Price;
 use crate::process::Bare;
 
 /// Rounds of each side; the median counts.
@@ -52,18 +57,22 @@ const ORDERS: &str = "/api/v1/data/orders";
 /// A part of the report. It prints what it measures, and notes the figures that have an aim.
 type Part = fn(&BenchContext) -> io::Result<()>;
 
-/// The parts that can be measured; soaks take minutes and run only if named.
-const PARTS: [(&str, Part); 16] = [
+/// The parts that can be measured; soaks and the price list take minutes and run only if named.
+const PARTS: [(&str, Part); 20] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
+    ("latency", latency::measure),
+    ("slow-disk", slow_disk::measure),
     ("credentials", credentials::measure),
     ("guards", guards::measure),
     ("shadows", shadows::measure),
+    ("prices", prices::measure),
     ("population", population::measure),
     ("admin", admin::measure),
     ("tls", tls::measure),
     ("connectors", connectors::measure),
+    ("plugins", plugins::measure),
     ("kafka", kafka::measure),
     ("cron", cron::measure),
     ("cluster", cluster::measure),
@@ -71,9 +80,9 @@ const PARTS: [(&str, Part); 16] = [
     ("soak", soak::measure),
     ("soak-kafka", kafka::soak::measure),
 ];
-const ON_DEMAND: [&str; 2] = ["soak", "soak-kafka"];
+const ON_DEMAND: [&str; 3] = ["prices", "soak", "soak-kafka"];
 /// Parts that are measured a second time for the earlier release; in those with a yardstick it takes part in the rounds.
-const REPEATED: [&str; 5] = ["population", "admin", "connectors", "kafka", "cron"];
+const REPEATED: [&str; 7] = ["latency", "slow-disk", "population", "admin", "connectors", "kafka", "cron"];
 
 /// The variable that names the `svc-server` of an earlier release, which is measured with this one.
 const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
@@ -87,6 +96,7 @@ struct BenchContext {
     /// The service of the earlier release.
     earlier: Option<PathBuf>,
     figures: RefCell<Vec<Figure>>,
+    prices: RefCell<Vec<Price>>,
 }
 
 impl BenchContext {
@@ -99,12 +109,18 @@ impl BenchContext {
     fn earlier(&self) -> Option<Self> {
         let server = self.earlier.clone()?;
         let (binaries, quickstart) = (self.binaries.clone(), self.quickstart.clone());
-        Some(Self { binaries, server, quickstart, earlier: None, figures: RefCell::default() })
+        let (figures, prices) = (RefCell::default(), RefCell::default());
+        Some(Self { binaries, server, quickstart, earlier: None, figures, prices })
     }
 
     /// Notes figures that have an aim.
     fn note(&self, figures: impl IntoIterator<Item = Figure>) {
         self.figures.borrow_mut().extend(figures);
+    }
+
+    /// Notes prices for the list of the manual.
+    fn price(&self, prices: impl IntoIterator<Item = Price>) {
+        self.prices.borrow_mut().extend(prices);
     }
 
     /// A server that stores traces in this mode, with the quickstart loaded.
@@ -141,7 +157,8 @@ fn main() -> io::Result<()> {
     };
     let earlier = std::env::var_os(PREVIOUS).filter(|path| !path.is_empty()).map(PathBuf::from);
     let server = binaries.join("svc-server");
-    let setting = BenchContext { binaries, server, quickstart, earlier, figures: RefCell::default() };
+    let (figures, prices) = (RefCell::default(), RefCell::default());
+    let setting = BenchContext { binaries, server, quickstart, earlier, figures, prices };
     let wanted: Vec<PathBuf> = args.collect();
     if let Some(unknown) = wanted.iter().find(|name| !PARTS.iter().any(|(part, _)| Path::new(part) == *name))
     {
@@ -161,7 +178,10 @@ fn main() -> io::Result<()> {
         }
     }
     figures::report(&setting.figures.borrow());
-    Ok(())
+    match std::env::var_os(prices::FILE).filter(|path| !path.is_empty()) {
+        Some(file) => prices::write(Path::new(&file), &setting.prices.borrow()),
+        None => Ok(()),
+    }
 }
 
 /// Sides measured in alternating rounds, the first being the yardstick.

@@ -27,9 +27,14 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         let launch = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off");
         let (server, empty_start) = started_in(launch)?;
         if count == 0 {
+            let memory = resident_mib(server.pid())?;
             println!("An empty service");
             println!("  start until ready            {empty_start:?}");
-            println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
+            println!("  resident memory              {memory:.1} MiB");
+            setting.note([
+                start_figure("an empty service", "0.1 s", empty_start),
+                Figure::new("resident memory of an empty service", "35 MiB", format!("{memory:.0} MiB")),
+            ]);
             continue;
         }
         let mut client = server.client().keep_alive();
@@ -52,7 +57,10 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         println!("  resident memory after start  {memory:.1} MiB");
         if count == MANY {
             let work = format!("resident memory of {MANY} channels");
-            setting.note([Figure::new(work, "80 MiB", format!("{memory:.0} MiB"))]);
+            setting.note([Figure::new(work, "70 MiB", format!("{memory:.0} MiB"))]);
+        }
+        if count == MOST {
+            setting.note([start_figure(&format!("{MOST} channels"), "5 s", start)]);
         }
     }
     if let [(few, fast), .., (most, slow)] = changes[..] {
@@ -60,6 +68,11 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         println!("One changed channel: {most} against {few} channels  {ratio:.2}");
     }
     Ok(())
+}
+
+/// The time of a start until the service is ready.
+fn start_figure(work: &str, aim: &'static str, start: Duration) -> Figure {
+    Figure::new(format!("start until ready, {work}"), aim, format!("{:.2} s", start.as_secs_f64()))
 }
 
 /// A channel of the quickstart's workflow.

@@ -17,11 +17,11 @@ use crate::{BenchContext, CONNECTIONS};
 const SLICE: Duration = Duration::from_secs(60);
 const SLICES: usize = 30;
 /// More requests a second than a server can answer.
-const TOO_MANY: usize = 1_000_000;
+pub(crate) const TOO_MANY: usize = 1_000_000;
 /// The time in which so many are due that the server needs some seconds for them: they show what it can take.
-const PROBE: Duration = Duration::from_millis(100);
-/// The share of it that the soak asks for.
-const SHARE: f64 = 0.8;
+pub(crate) const PROBE: Duration = Duration::from_millis(100);
+/// The share of it that a load at a fixed rate asks for.
+pub(crate) const SHARE: f64 = 0.8;
 /// Slices after which caches, windows and pools have their size.
 const WARM: usize = 5;
 

@@ -71,12 +71,17 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let mut sides = Vec::new();
     for (is_earlier, release) in [(false, Some(setting)), (true, earlier.as_ref())] {
         let Some(release) = release else { continue };
-        sides.push(Side::new("/async, on record, SQLite", "0.4", is_earlier, release.serve("sync")?));
+        sides.push(Side::new(
+            "/async, on record, SQLite",
+            "0.45, 4.0 × bare",
+            is_earlier,
+            release.serve("sync")?,
+        ));
         if let Some(postgres) = &postgres {
             let database = postgres.database().map_err(io::Error::other)?;
             let launch = release.launch()?.env("SVC_STORAGE__URL", database.url());
             let server = release.load(launch, "sync")?;
-            sides.push(Side::new("/async, on record, PostgreSQL", "-", is_earlier, server));
+            sides.push(Side::new("/async, on record, PostgreSQL", "0.25", is_earlier, server));
         }
     }
     let order = setting.order()?;
@@ -102,7 +107,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
 }
 
 /// Waits until nothing is pending or running.
-fn drain(server: &ServerProcess) -> io::Result<()> {
+pub(crate) fn drain(server: &ServerProcess) -> io::Result<()> {
     let mut client = server.client();
     let done = wait_until(DRAIN, || {
         for status in ["pending", "running"] {

@@ -96,7 +96,6 @@ pub enum OperatorCommand {
         shell: Shell,
     },
     /// Write the manual pages into a directory
-    #[command(hide = true)]
     Man {
         /// The directory
         directory: PathBuf,

@@ -64,6 +64,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod daemon;
+mod driver_handle;
 mod error;
 pub mod error_codes;
 pub mod exit;

@@ -1,14 +1,16 @@
-//! The trust in packages: the keys whose signatures count, and the rule that one is needed.
+//! The trust in packages and plugins: the keys whose signatures count, and the rule that one is needed.
 
 use svc_auth::{FileVerifyingKey, verify_file};
 
-use crate::config::PackageTrustSection;
+use crate::config::{PackageTrustSection, PluginTrustSection};
 
-/// The keys that packages are signed with.
+/// The keys that packages, or the components of plugins, are signed with.
 #[derive(Debug)]
 pub(crate) struct PackageTrust {
     keys: Vec<FileVerifyingKey>,
     is_required: bool,
+    /// The word for what is signed.
+    subject: &'static str,
 }
 
 impl PackageTrust {
@@ -17,12 +19,17 @@ impl PackageTrust {
     /// # Errors
     /// The first entry that is no key, with the setting.
     pub(crate) fn read(section: &PackageTrustSection) -> Result<Self, String> {
-        let read = |(index, pem): (usize, &String)| {
-            FileVerifyingKey::from_pem(pem)
-                .map_err(|problem| format!("packages.trust.public_keys: entry {}: {problem}", index + 1))
-        };
-        let keys = section.public_keys.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        Ok(Self { keys, is_required: section.required })
+        let keys = read_keys("packages", &section.public_keys)?;
+        Ok(Self { keys, is_required: section.required, subject: "package" })
+    }
+
+    /// Reads the keys of plugins.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_for_plugins(section: &PluginTrustSection) -> Result<Self, String> {
+        let keys = read_keys("plugins", &section.public_keys)?;
+        Ok(Self { keys, is_required: section.required, subject: "plugin" })
     }
 
     /// Checks the signature of a package. One that is there must fit if keys are set; none will do unless it is
@@ -31,15 +38,25 @@ impl PackageTrust {
     /// # Errors
     /// The reason why the package is not trusted.
     pub(crate) fn check(&self, content: &[u8], signature: Option<&str>) -> Result<(), String> {
+        let subject = self.subject;
         match signature {
             Some(line) if self.is_required || !self.keys.is_empty() => verify_file(&self.keys, content, line)
-                .map_err(|problem| format!("The package is not trusted: {problem}")),
+                .map_err(|problem| format!("The {subject} is not trusted: {problem}")),
             None if self.is_required => {
-                Err("The package is not trusted: it has no signature (packages.trust.required)".to_owned())
+                Err(format!("The {subject} is not trusted: it has no signature ({subject}s.trust.required)"))
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Reads the keys of `{section}.trust`.
+fn read_keys(section: &str, public_keys: &[String]) -> Result<Vec<FileVerifyingKey>, String> {
+    let read = |(index, pem): (usize, &String)| {
+        FileVerifyingKey::from_pem(pem)
+            .map_err(|problem| format!("{section}.trust.public_keys: entry {}: {problem}", index + 1))
+    };
+    public_keys.iter().enumerate().map(read).collect()
 }
 
 #[cfg(test)]

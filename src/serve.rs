@@ -130,8 +130,16 @@ pub(crate) async fn serve_with<C>(
     if timeout(LISTENERS, stop_listeners(&handle, running, operations)).await.is_err() {
         warn!(log, "a thread of the listeners is blocked");
     }
-    info!(log, "ended"; "ending" => ?ended);
+    log_end(&ended, &log);
     ended
+}
+
+/// Logs the end, or the failure that ended the service, as a text.
+fn log_end(ended: &Result<ServeOutcome, ServiceStartError>, log: &Logger) {
+    match ended {
+        Ok(outcome) => info!(log, "ended"; "ending" => ?outcome),
+        Err(failure) => error!(log, "ended"; "reason" => %failure),
+    }
 }
 
 /// Applies the packages of the settings, and returns the failure. Pends once they serve, or the service drains.

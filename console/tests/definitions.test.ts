@@ -117,6 +117,14 @@ test("dependents are followed upwards and one step down", () => {
   assert.equal(touchedBy(all, "workflow inner", 2).leftOut, 3);
 });
 
+test("connector is found by its name, in tasks and in the config of channels", () => {
+  const workflow = { workflow_id: "w", name: "w", tasks: [{ id: "q", function: { name: "http_call", input: { connector: "crm" } } }] };
+  const channel = { channel_id: "c", name: "c", workflow_id: null, config: { cache: { connector: "store" }, rate_limit: { connector: "gone" }, tags: ["store"] } };
+  const all = findReferences([channel], [workflow], [{ id: "1", name: "crm" }, { id: "2", name: "store" }]);
+  assert.deepEqual(all.references.map(({ from, to }) => `${from} > ${to}`), ["channel c > connector 2", "channel c > connector gone", "workflow w > connector 1"]);
+  assert.deepEqual(touchedBy(all, "connector 2", 50).nodes.map((node) => node.name).sort(), ["c", "store"]);
+});
+
 test("circle of calls is followed once", () => {
   const all = findReferences(
     [{ channel_id: "a", name: "a", workflow_id: "w", config: {} }],

@@ -82,7 +82,8 @@ test("chips are the words of the address", () => {
   assert.deepEqual(filterParameters(query, words), { status: "failed", channel: "a,b" });
   assert.equal(toggleValue("a,b", "a", true), "b");
   assert.equal(toggleValue("a", "b", false), "b");
-  assert.equal(cliOptions({ error_group: "3f" }), "--error-group 3f");
+  assert.equal(cliOptions({ error_group: "3f", since: "-1h" }), "--error-group=3f --since=-1h");
+  assert.equal(cliOptions({ channel: "a b; it's" }), "--channel='a b; it'\\''s'");
 });
 
 test("comparison shows what was removed and added", () => {

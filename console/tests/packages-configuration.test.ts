@@ -16,7 +16,7 @@ test("packages have their newest applied version", () => {
 });
 
 test("entries of a package are compared with what is here", () => {
-  const entries = listEntries({ inventory: { channels: ["b", "a"], workflows: [], connectors: ["c"] } });
+  const entries = listEntries({ inventory: { channels: ["b", "a"], workflows: [], connectors: ["c"], plugins: [] } });
   assert.deepEqual(entries.map((entry) => `${entry.kind} ${entry.id}`), ["channels a", "channels b", "connectors c"]);
   assert.deepEqual(listEntries(null), []);
   const applied = { updated_at: "2026-01-02T00:00:00Z" };
@@ -52,7 +52,7 @@ test("contents of two packages are the versions that each left", () => {
   const versions = [version(4, 6, "d", "draft"), version(3, 5, "c", "active"), version(2, 3, "b"), version(1, 1, "a")];
   assert.equal(versionAt(versions, "2026-01-04T00:00:00Z")?.version, 2);
   assert.equal(versionAt(versions, "2026-01-09T00:00:00Z")?.version, 3);
-  const applied = (day: number, workflows: string[]) => ({ updated_at: `2026-01-0${day}T00:00:00Z`, inventory: { channels: [], connectors: ["c"], workflows } });
+  const applied = (day: number, workflows: string[]) => ({ updated_at: `2026-01-0${day}T00:00:00Z`, inventory: { channels: [], plugins: [], connectors: ["c"], workflows } });
   const entry = { kind: "workflows" as const, id: "w" };
   const [first, second, third] = [applied(2, ["w"]), applied(4, ["w"]), applied(7, [])];
   assert.deepEqual([compareEntry(entry, versions, first, second).old?.version, compareEntry(entry, versions, first, second).fresh?.version], [1, 2]);

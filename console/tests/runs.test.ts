@@ -9,7 +9,7 @@ import { copiesOf } from "../src/views/run/copies.ts";
 import { preciseTime, readTimeline } from "../src/views/run/steps.ts";
 import { actionFilter, actionsOf } from "../src/views/runs/actions.ts";
 import { traceRow } from "../src/views/runs/rows.ts";
-import { splitFilter } from "../src/views/runs/words.ts";
+import { listCommand, splitFilter } from "../src/views/runs/words.ts";
 
 const rows = (...times: number[]) => times.map((at) => ({ key: `k${at}`, at }));
 
@@ -35,6 +35,13 @@ test("statuses go to the sources that know them", () => {
   assert.equal(splitFilter("all", { status: "failed" }).occurrences, null);
   assert.equal(splitFilter("all", { mode: "sync" }).occurrences, null);
   assert.deepEqual(splitFilter("dead_letters", { status: "exhausted" }).deadLetters, { exhausted: "true" });
+});
+
+test("command of a list has the options of its own list", () => {
+  assert.equal(listCommand("dead_letters", { status: "exhausted", channel: "a" }), "svc-cli dlq list --channel=a --exhausted=true");
+  assert.equal(listCommand("dead_letters", { status: "exhausted,retrying" }), "svc-cli dlq list");
+  assert.equal(listCommand("all", { status: "skipped_misfire" }), "svc-cli cron list --status=skipped_misfire");
+  assert.equal(listCommand("all", {}), "svc-cli traces list");
 });
 
 const actionOf = (kind: Parameters<typeof actionsOf>[0], name: string) => {
@@ -102,6 +109,16 @@ test("gravest concern comes first", () => {
   const names = findConcerns(health, nodes, null).map((concern) => `${concern.state} ${concern.name}`);
   assert.deepEqual(names, ["quarantined q", "open k", "degraded Nodes", "degraded b", "paused p"]);
   assert.deepEqual(findConcerns(undefined, undefined, null), []);
+});
+
+test("every component that is not well is a concern", () => {
+  const health = {
+    components: { engine: "degraded", engine_reload: "ok", webhooks: "degraded", cron: "degraded", actors: "degraded" },
+    connectors: { circuit_breaker_scope: "node", circuit_breakers: { "shop:eu:crm": "open" }, failed_to_load: [] },
+    actors: { nodes: [{ path: "cron", state: "restarting" }, { path: "bulk", state: "running", busy_ms: 5000 }, { path: "store", state: "running" }] },
+  } as unknown as Health;
+  const names = findConcerns(health, [], null).map((concern) => `${concern.state} ${concern.name}`);
+  assert.deepEqual(names, ["open shop:eu:crm", "degraded cron", "degraded bulk", "degraded Engine", "degraded Webhooks", "degraded Schedules"]);
 });
 
 test("sums keep the newest values at the end", () => {

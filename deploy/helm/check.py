@@ -101,6 +101,9 @@ def check_names(documents, values):
     pod = workload["spec"]["template"]["spec"]
     shutdown = values.get("shutdown", {"drainSeconds": 30, "forceSeconds": 30})
     assert pod["terminationGracePeriodSeconds"] > sum(shutdown.values())
+    startup = pod["containers"][0]["startupProbe"]
+    deadline = values.get("migration", {}).get("deadlineSeconds", 1800)
+    assert startup["periodSeconds"] * startup["failureThreshold"] >= (120 if is_cluster else max(120, deadline - 1))
     given = {volume["name"] for volume in values.get("volumes", [])}
     for volume in pod["volumes"]:
         if "configMap" in volume and volume["name"] not in given:

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(25);
 /// Error of the report of a cancelled occurrence.
 const CANCELLED: &str = "the occurrence was cancelled";
 
-/// `POST /traces/{id}/cancel`: 200 once it has ended, 202 if it has not within two seconds.
+/// `POST /traces/{id}/cancel`: 200 once the work has ended, 202 if it has not within two seconds.
 pub(super) async fn cancel_trace(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -42,9 +42,15 @@ pub(super) async fn cancel_trace(
     state.work.traces.cancel(&id, &principal, reports, Mutation::new(audit)).await?;
     state.metrics.record_audit_event(AuditAction::Cancel, TRACE);
     let until = Instant::now() + PATIENCE;
+    let mut work = id.into_inner();
     loop {
-        let trace = state.store.traces().get(&id).await?;
-        let trace = trace.ok_or_else(|| ServiceError::not_found(format!("trace '{id}' does not exist")))?;
+        let trace = state.store.traces().get(&work).await?;
+        let trace = trace.ok_or_else(|| ServiceError::not_found(format!("trace '{work}' does not exist")))?;
+        if let Some(whole) = &trace.row.attempt_of {
+            // A later attempt was named: its work is what ends.
+            work.clone_from(whole);
+            continue;
+        }
         if has_ended(&trace) {
             return Ok(data_response(traces::to_detail(trace)));
         }

@@ -42,18 +42,26 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<Http
     Ok(data_response(to_detail(letter)))
 }
 
-/// `POST /trace-dlq/{id}/requeue`: makes the letter due at once, with all its retries again.
+/// `POST /trace-dlq/{id}/requeue`: makes the letter due at once, with all its retries again. 503 while as much work waits
+/// as may wait, unless the work of the letter waits for a retry already.
 pub(super) async fn requeue(
     state: Data<AppState>,
     change: MutationRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, Error> {
-    let outcome =
-        state.store.dead_letters().requeue(&id, change.mutation(AuditAction::Requeue, RESOURCE, &id)).await;
+    let letters = state.store.dead_letters();
+    let has_room =
+        change.is_dry_run() || letters.find_retrying(std::slice::from_ref(&*id)).await?.contains(&*id);
+    let room = if has_room { None } else { Some(state.work.traces.reserve_retry().await?) };
+    let outcome = letters.requeue(&id, change.mutation(AuditAction::Requeue, RESOURCE, &id)).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }
     let letter = outcome?;
+    if let Some(room) = &room {
+        // Retries are counted now and then.
+        room.confirm();
+    }
     state.metrics.record_audit_event(AuditAction::Requeue, RESOURCE);
     state.work.traces.look_for_dead_letters();
     Ok(data_response(to_detail(letter)))

@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_api::{
     DocumentSchema, EngineReloaded, EngineStatus, InvalidatedCaches, QuarantinedChannel, QuestionableChannel,
     ReloadedSettings,
@@ -98,8 +98,7 @@ pub(super) async fn invalidate_cache(
     query.refuse_dry_run()?;
     let namespaces = parse_namespaces(&body.0)?;
     let mut entry = caller.audit(AuditAction::Invalidate, AuditResource::Cache, "namespaces");
-    let details = entry.details.get_or_insert_with(|| Value::Object(Map::new()));
-    details["namespaces"] = json!(namespaces);
+    entry.add_details(json!({ "namespaces": namespaces }));
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.audit().record(entry).await?;
     state.metrics.record_audit_event(AuditAction::Invalidate, AuditResource::Cache);

@@ -22,7 +22,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     let (since, until) = query.range(Timestamp::now())?;
     let filter = ErrorGroupFilter {
         channel: query.any_of("channel"),
-        tag: query.text("tag"),
+        tag: query.any_of("tag"),
         workflow: query.any_of("workflow"),
         versions: query.numbers("version")?,
         task: query.any_of("task"),
@@ -73,7 +73,12 @@ pub(super) async fn list_recent(
     let (default, most) = RECENT_GROUPS;
     let limit = query.integer("limit")?.and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.unwrap_or(default).clamp(1, most);
-    let recent = state.store.error_groups().recent(minutes, limit).await?;
+    let groups = state.store.error_groups();
+    // The failures of this node since its last write count too. A task of its own, which a caller that hangs up does not
+    // take along with the counts.
+    let counting = groups.clone();
+    let _counted = actix_rt::spawn(async move { counting.flush_counts().await }).await;
+    let recent = groups.recent(minutes, limit).await?;
     Ok(data_response(RecentErrorCounts {
         minutes,
         failures: recent.failures,
@@ -124,8 +129,9 @@ fn held_groups(state: &AppState, filter: &ErrorGroupFilter) -> Vec<ErrorGroupSum
     let Some(kafka) = state.work.kafka.as_ref() else { return Vec::new() };
     let snapshot = state.serving.registry.snapshot();
     let has_tag = |channel: &str| {
-        filter.tag.as_ref().is_none_or(|tag| {
-            snapshot.channel_by_name(channel).is_some_and(|entry| entry.row.content.tags.contains(tag))
+        filter.tag.as_ref().is_none_or(|tags| {
+            let entry = snapshot.channel_by_name(channel);
+            entry.is_some_and(|entry| tags.values().iter().any(|tag| entry.row.content.tags.contains(tag)))
         })
     };
     let mut groups: BTreeMap<String, ErrorGroupSummary> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use svc_model::{Page, ServiceError, Timestamp};
 use svc_store::{DeadLetterFilter, OccurrenceFilter, TraceQuery, TraceStatus};
 
-use super::query::{QueryParameters, check_range};
+use super::query::QueryParameters;
 
 /// Reads the filter of dead letters.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn read_dead_letter_filter(
     let (since, until) = query.range(now)?;
     Ok(DeadLetterFilter {
         channel: query.any_of("channel"),
-        tag: query.text("tag"),
+        tag: query.any_of("tag"),
         exhausted: query.choice("exhausted")?,
         workflow: query.any_of("workflow"),
         versions: query.numbers("version")?,
@@ -42,12 +42,11 @@ pub(crate) fn read_occurrence_filter(
     query: &QueryParameters,
     now: Timestamp,
 ) -> Result<OccurrenceFilter, ServiceError> {
-    let range = (query.zoneless_moment("since", now)?, query.zoneless_moment("until", now)?);
-    let (since, until) = check_range(range)?;
+    let (since, until) = query.zoneless_range(now)?;
     Ok(OccurrenceFilter {
         channel_id: query.any_of("channel_id"),
         channel: query.any_of("channel"),
-        tag: query.text("tag"),
+        tag: query.any_of("tag"),
         status: query.any_of("status"),
         workflow: query.any_of("workflow"),
         versions: query.numbers("version")?,
@@ -79,7 +78,7 @@ pub(crate) fn read_trace_query(
     Ok(TraceQuery {
         status: query.any_of("status").map(|names| names.expand(TraceStatus::of_public)),
         channel: query.any_of("channel"),
-        tag: query.text("tag"),
+        tag: query.any_of("tag"),
         mode: query.any_of("mode"),
         workflow_id: query.any_of("workflow").or_else(|| query.any_of("workflow_id")),
         workflow_versions,

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
+use serde_json::{Map, Value};
 use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::nodes::require_node;
@@ -43,7 +44,11 @@ pub(super) async fn skip(
     // A refusal is not recorded.
     kafka.check_skip(&topic, number, range)?;
     // Recorded before it happens, so that nothing happens unrecorded.
-    let entry = caller.audit(AuditAction::Skip, PARTITION, &format!("{topic}/{number}"));
+    let mut entry = caller.audit(AuditAction::Skip, PARTITION, &format!("{topic}/{number}"));
+    let named = [("offset", range[0]), ("until_offset", range[1])].into_iter();
+    let named: Map<String, Value> =
+        named.filter_map(|(name, offset)| Some((name.to_owned(), Value::from(offset?)))).collect();
+    entry.add_details(named.into());
     state.store.audit().record(entry).await?;
     state.metrics.record_audit_event(AuditAction::Skip, PARTITION);
     Ok(data_response(kafka.skip(&topic, number, range).await?))

@@ -22,6 +22,7 @@ mod mutation_request;
 mod nodes;
 mod packages;
 mod parameters;
+mod plugins;
 mod query;
 mod recordings;
 mod request_body;
@@ -53,6 +54,15 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/resume", pauses::resume_selected);
     add_versioned::<Channel>(router);
     add_connectors(router);
+    add_definition_actions(router);
+    add_bulk_and_webhooks(router);
+    add_guards_and_ingresses(router);
+    add_runs(router);
+    add_service(router);
+}
+
+/// Adds the endpoints of single kinds of definitions.
+fn add_definition_actions(router: &mut Router) {
     router.add(Method::PATCH, "/workflows/{id}/rollout", rollouts::rollout);
     router.get("/workflows/{id}/rollout", rollouts::show_rollout);
     router.get("/workflows/{id}/dependencies", workflows::dependencies);
@@ -63,6 +73,10 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/channels/{id}/resume", pauses::resume);
     router.post("/channels/{id}/trigger", cron::trigger);
     router.post("/channels/{id}/backfill", bulk::backfill::start);
+}
+
+/// Adds the endpoints of actions on many rows, and of webhooks.
+fn add_bulk_and_webhooks(router: &mut Router) {
     router.get("/bulk", bulk::list);
     router.post("/bulk", bulk::start);
     router.get("/bulk/{id}", bulk::read);
@@ -78,6 +92,10 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/webhooks/{id}/replay", webhooks::replay);
     router.get("/webhooks/{id}/attempts", webhooks::list_attempts);
     router.get("/webhooks/{id}/deliveries", webhooks::list_deliveries);
+}
+
+/// Adds the endpoints of guards, schedules and topics.
+fn add_guards_and_ingresses(router: &mut Router) {
     router.get("/channels/{id}/impact", impact::show_channel);
     router.get("/channels/{id}/stats", guards::stats);
     router.get("/channels/{id}/quotas", guards::quotas);
@@ -90,6 +108,10 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.get("/cron/status", cron::status);
     router.get("/kafka/partitions", kafka::list);
     router.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
+}
+
+/// Adds the endpoints of runs: traces, recordings, backtests, dead letters, failures.
+fn add_runs(router: &mut Router) {
     router.get("/traces", traces::list);
     router.get("/traces/{id}", traces::read);
     router.post("/traces/{id}/cancel", cancels::cancel_trace);
@@ -108,6 +130,10 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
     router.get("/errors", errors::list);
     router.get("/errors/recent", errors::list_recent);
+}
+
+/// Adds the endpoints of the service itself: audit, consumers, backups, packages, engine, nodes.
+fn add_service(router: &mut Router) {
     router.get("/audit-logs", audit::list);
     router.get("/whoami", audit::whoami);
     router.get("/consumers", consumers::list);
@@ -120,6 +146,15 @@ pub(crate) fn add_routes(router: &mut Router) {
     router.add(Method::DELETE, "/consumers/{name}/keys/{id}", consumers::delete_key);
     router.get("/backups", backups::list);
     router.post("/backups", backups::create);
+    router.get("/plugins", plugins::list);
+    router.post("/plugins", plugins::create);
+    router.get("/plugins/export", plugins::export);
+    router.post("/plugins/import", plugins::import);
+    router.get("/plugins/{id}", plugins::read);
+    router.add(Method::PUT, "/plugins/{id}", plugins::replace);
+    router.get("/plugins/{id}/impact", impact::show_plugin);
+    router.add(Method::PATCH, "/plugins/{id}/status", plugins::change_status);
+    router.add(Method::DELETE, "/plugins/{id}", plugins::delete);
     router.get("/packages", packages::list);
     router.get("/packages/{name}", packages::read);
     router.add(Method::PUT, "/packages/{name}", packages::put);

@@ -69,6 +69,14 @@ impl QueryParameters {
         check_range(range)
     }
 
+    /// Does the same for a list that took instants without a zone from the beginning, as those in UTC.
+    ///
+    /// # Errors
+    /// As [`Self::range`].
+    pub(crate) fn zoneless_range(&self, now: Timestamp) -> Result<TimeRange, ServiceError> {
+        check_range((self.zoneless_moment("since", now)?, self.zoneless_moment("until", now)?))
+    }
+
     /// Returns the direction of the default order of a list, `asc` or `desc`, if one is asked for.
     ///
     /// # Errors

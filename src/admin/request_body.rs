@@ -18,6 +18,37 @@ pub(super) fn require_known_keys<'b>(
     if unknown.is_empty() { Ok(members) } else { Err(unknown.into()) }
 }
 
+/// Reads a text from a body, if there is one; `null` counts as absent.
+///
+/// # Errors
+/// 400 for anything else.
+pub(super) fn read_text<'m>(
+    members: &'m Map<String, Value>,
+    key: &str,
+) -> Result<Option<&'m str>, ServiceError> {
+    match members.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "string", other).into()),
+    }
+}
+
+/// Reads a flag from a body; `null` counts as absent, for which `default` holds.
+///
+/// # Errors
+/// 400 for anything else.
+pub(super) fn read_flag(
+    members: &Map<String, Value>,
+    key: &str,
+    default: bool,
+) -> Result<bool, ServiceError> {
+    match members.get(key) {
+        None | Some(Value::Null) => Ok(default),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "boolean", other).into()),
+    }
+}
+
 /// Reads an instant in RFC 3339 from a body, if there is one; `null` counts as absent.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_contract::remove_response_control;
 use svc_model::{AuditResource, ServiceError, Timestamp};
@@ -67,6 +67,8 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         attempt: row.attempt,
         attempt_of: row.attempt_of,
         next_retry_at: row.next_retry_at,
+        deliver_at: row.deliver_at,
+        rerun_of: row.rerun_of,
     }
 }
 
@@ -99,19 +101,23 @@ pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
         row,
         result_json,
         task_trace_json,
-        deliver_at,
         distributed_trace_id,
         cancel_requested_at,
         cancelled_by,
         in_flight_json,
-        rerun_of,
         reruns,
         attempts,
     } = trace;
     let (mut message, mut error) = (None, None);
-    let result = parse_json(result_json);
-    let errors = result.as_ref().and_then(task_errors);
-    match TraceStatus::parse(&row.status) {
+    let mut result = parse_json(result_json);
+    let status = TraceStatus::parse(&row.status);
+    let is_data = row.mode == TraceMode::Cron.name() && matches!(status, Some(TraceStatus::Completed));
+    let errors = if is_data {
+        result.as_mut().and_then(take_tolerated_errors)
+    } else {
+        result.as_ref().and_then(task_errors)
+    };
+    match status {
         Some(TraceStatus::Completed) => message = result.map(visible_message),
         Some(TraceStatus::Failed | TraceStatus::Retrying) => error = row.error_message,
         _ => {}
@@ -137,14 +143,14 @@ pub(super) fn to_detail(trace: TraceRecord) -> TraceDetail {
         attempt: row.attempt,
         attempt_of: row.attempt_of,
         next_retry_at: row.next_retry_at,
-        deliver_at,
+        deliver_at: row.deliver_at,
         waits_for: None,
         distributed_trace_id,
         distributed_trace_url: None,
         cancel_requested_at,
         cancelled_by,
         in_flight: parse_json(in_flight_json),
-        rerun_of,
+        rerun_of: row.rerun_of,
         reruns,
         attempts: attempts.into_iter().filter(|_| is_work).map(to_attempt).collect(),
         task_trace_json: parse_json(task_trace_json).map(visible_steps),
@@ -171,6 +177,16 @@ fn parse_json(text: Option<String>) -> Option<Value> {
 fn task_errors(result: &Value) -> Option<Value> {
     let errors = result.get("errors")?;
     errors.as_array().is_some_and(|errors| !errors.is_empty()).then(|| errors.clone())
+}
+
+/// Takes the errors that a scheduled run went on after out of its result, and leaves the data document.
+fn take_tolerated_errors(result: &mut Value) -> Option<Value> {
+    let has_both = |members: &&mut Map<String, Value>| members.len() == 2 && members.contains_key("data");
+    let members = result.as_object_mut().filter(has_both)?;
+    let errors = members.get_mut("_svc_errors").filter(|errors| errors.is_array())?.take();
+    let data = members.get_mut("data")?.take();
+    *result = data;
+    Some(errors)
 }
 
 /// Returns the visible part of the result of a run. The result of a schedule is the data document alone,
@@ -273,6 +289,8 @@ mod tests {
             attempt: 1,
             attempt_of: None,
             next_retry_at: None,
+            deliver_at: None,
+            rerun_of: None,
         };
         let first = TraceAttempt {
             attempt: 1,
@@ -287,12 +305,10 @@ mod tests {
             row,
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
-            deliver_at: None,
             distributed_trace_id: None,
             cancel_requested_at: None,
             cancelled_by: None,
             in_flight_json: None,
-            rerun_of: None,
             reruns: Vec::new(),
             attempts: vec![first],
         }
@@ -312,6 +328,36 @@ mod tests {
         }
         let clean = operator_view(record("completed", Some(r#"{"errors": []}"#), None));
         assert_eq!(clean.get("errors"), None, "{clean}");
+    }
+
+    #[test]
+    fn tolerated_errors_of_a_schedule_are_shown() {
+        let shown = |result: Value| {
+            let mut trace = record("completed", Some(&result.to_string()), None);
+            trace.row.mode = "cron".into();
+            let shown = operator_view(trace);
+            (shown["message"].clone(), shown.get("errors").cloned())
+        };
+        let errors = json!([{"code": "HTTP_ERROR", "message": "m", "index": 2}]);
+        assert_eq!(
+            shown(json!({"data": {"sent": 2}, "_svc_errors": errors})),
+            (json!({"sent": 2}), Some(errors.clone()))
+        );
+        for data in [json!({"sent": 3}), json!({"errors": errors, "data": 1}), json!({"data": {"a": 1}})] {
+            assert_eq!(shown(data.clone()), (data, None));
+        }
+    }
+
+    #[test]
+    fn rows_show_instant_and_origin() {
+        let mut trace = record("scheduled", None, None);
+        let bare = json!(to_summary(trace.row.clone()));
+        assert_eq!((bare.get("deliver_at"), bare.get("rerun_of")), (None, None), "{bare}");
+        (trace.row.deliver_at, trace.row.rerun_of) = (Some(trace.row.created_at), Some("former".into()));
+        for shown in [json!(to_summary(trace.row.clone())), operator_view(trace)] {
+            let facts = (&shown["deliver_at"], &shown["rerun_of"]);
+            assert_eq!(facts, (&json!("2026-01-01T00:00:00Z"), &json!("former")), "{shown}");
+        }
     }
 
     #[test]

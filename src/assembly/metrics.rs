@@ -14,6 +14,7 @@ use svc_traces::TraceMetrics;
 use svc_transport::ConnectionMetrics;
 use svc_webhooks::WebhookMetrics;
 
+use crate::assembly::components::PluginMetrics;
 use crate::config::Config;
 use crate::housekeeping::JobMetrics;
 use crate::http::{InFlightBytes, Metrics, RefusalPacer};
@@ -33,6 +34,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) connectors: ConnectorMetrics,
     pub(crate) console: ConsoleMetrics,
     pub(crate) webhooks: WebhookMetrics,
+    pub(crate) plugins: PluginMetrics,
     pub(crate) epoch: EpochMetrics,
     pub(crate) tokens: TokenMetrics,
     pub(crate) spans: SpanMetrics,
@@ -58,6 +60,7 @@ impl ServiceMetrics {
             connectors: ConnectorMetrics::default(),
             console: ConsoleMetrics::default(),
             webhooks: WebhookMetrics::default(),
+            plugins: PluginMetrics::default(),
             epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
             spans: SpanMetrics::default(),
@@ -79,6 +82,7 @@ impl ServiceMetrics {
         metrics.connectors.register(registry);
         metrics.console.register(registry);
         metrics.webhooks.register(registry);
+        metrics.plugins.register(registry);
         metrics.epoch.register(registry);
         metrics.tokens.register(registry);
         metrics.spans.register(registry);

@@ -3,12 +3,14 @@
 
 pub(crate) mod cluster;
 pub(crate) mod cluster_store;
+mod components;
 pub(crate) mod consumers;
 pub(crate) mod context;
 pub(crate) mod engine;
 pub(crate) mod live_settings;
 pub(crate) mod metrics;
 pub(crate) mod parts;
+pub(crate) mod plugins;
 pub(crate) mod propagation;
 pub(crate) mod resources;
 pub(crate) mod row;

@@ -13,6 +13,7 @@ use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_traces::Traces;
 
 use crate::assembly::consumers::ConsumerLoader;
+use crate::assembly::plugins::PluginLoader;
 
 /// The watcher of the epoch, and the register of this process's own changes.
 pub struct Propagation {
@@ -26,14 +27,17 @@ pub struct Propagation {
 pub(crate) struct DefinitionLoader {
     pub(crate) connectors: Connectors,
     pub(crate) consumers: ConsumerLoader,
+    pub(crate) plugins: PluginLoader,
     pub(crate) registry: Registry,
 }
 
 impl DefinitionLoader {
-    /// Loads definitions; a load of everything includes the connectors and the consumers.
+    /// Loads definitions; a load of everything includes the connectors, the consumers and the plugins.
     pub(crate) async fn load(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         let (consumers, connectors) = match scope {
             ReloadScope::All => {
+                // Before the workflows that call them.
+                self.plugins.load().await.map_err(|error| ReloadError::Storage(error.into()))?;
                 (self.consumers.load().await, self.connectors.reload(ConnectorScope::All).await)
             }
             ReloadScope::Changed { .. } => (Ok(()), Ok(())),

@@ -32,14 +32,14 @@ use crate::assembly::parts::{
     backtests, bulk, channels, cluster, connectors, console, credentials, cron, housekeeping, kafka,
     registry, store, traces, webhooks,
 };
+use crate::assembly::plugins::PluginLoader;
 use crate::assembly::propagation::{self, DefinitionLoader, Propagation};
 use crate::assembly::resources::Resources;
 use crate::assembly::{settings, span_export};
-use crate::backtests::BacktestHandle;
 use crate::backups::BackupDirectory;
 use crate::boot_packages::BootPackages;
-use crate::bulk::BulkHandle;
 use crate::config::{self, Config};
+use crate::driver_handle::DriverHandle;
 use crate::error::ServiceStartError;
 use crate::http::{
     AccessSample, AdminAuthenticator, ChannelDocuments, CorsPolicy, GuessPacer, InFlightBytes, Planes,
@@ -171,8 +171,8 @@ struct StartedParts {
     base: BaseParts,
     serving: ServingParts,
     cron: Option<CronHandle>,
-    bulk: BulkHandle,
-    backtests: BacktestHandle,
+    bulk: DriverHandle,
+    backtests: DriverHandle,
     console: Option<ConsoleHandle>,
     propagation: Propagation,
     kafka: Option<KafkaIngress>,
@@ -198,6 +198,7 @@ struct ServingParts {
     namespaces: CacheNamespaces,
     quotas: CallQuotas,
     consumers: ConsumerLoader,
+    plugins: PluginLoader,
     registry: Registry,
 }
 
@@ -215,12 +216,13 @@ async fn start_parts(
     let (BaseParts { store, nodes, traces, .. }, registry) = (&base, &serving.registry);
     let cron = cron::start(assembly, store, registry).await?;
     let bulk = bulk::start(assembly, store, nodes, traces, cron.as_ref()).await?;
-    let backtests = backtests::start(assembly, store, nodes).await?;
+    let backtests = backtests::start(assembly, store, nodes, &serving.engine).await?;
     let sampled = SampledParts { store, nodes, registry, traces, cron: cron.as_ref(), instance_id };
     let console = console::start(assembly, sampled).await?;
     let loader = DefinitionLoader {
         connectors: base.connectors.clone(),
         consumers: serving.consumers.clone(),
+        plugins: serving.plugins.clone(),
         registry: registry.clone(),
     };
     let applier = propagation::applier(loader, traces, cron.as_ref());
@@ -276,10 +278,15 @@ async fn start_definitions(
     let quotas = services.quotas.clone();
     let consumers = ConsumerLoader::new(store, &services);
     consumers.load().await.map_err(ServiceStartError::tree)?;
+    let io = assembly.io.handle().clone();
+    let metrics = assembly.metrics.plugins.clone();
+    let plugins = PluginLoader::new(&assembly.config, store, Arc::clone(&engine), metrics, io, &assembly.log);
+    let plugins = plugins.map_err(ServiceStartError::Config)?;
+    plugins.load().await.map_err(ServiceStartError::tree)?;
     let registry = registry::start(assembly, store, services, calls).await?;
     traces::start_workers(traces, &registry).await?;
     housekeeping::start(assembly, store, nodes, &registry, connectors, local_caches, traces).await?;
-    Ok(ServingParts { engine, compute_gate, namespaces, quotas, consumers, registry })
+    Ok(ServingParts { engine, compute_gate, namespaces, quotas, consumers, plugins, registry })
 }
 
 /// Returns the functions of workflows, with what they work over.
@@ -310,6 +317,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
     let ProcessInputs { instance_id, settings, certificates, file_lock, trust, packages } = inputs;
     let Assembly { config, io, secrets, cluster_redis, tree, metrics, spans, backups, log, .. } = assembly;
     let StartedParts { base, serving, cron, bulk, backtests, console, propagation, kafka } = parts;
+    let rate_limits = RateLimits::new(&config.rate_limit, metrics.channels);
     AppState {
         serving: ServingDefinitions {
             registry: serving.registry,
@@ -321,6 +329,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             namespaces: serving.namespaces,
             quotas: serving.quotas,
             consumers: serving.consumers,
+            plugins: serving.plugins,
         },
         work: NodeWork {
             nodes: base.nodes,
@@ -336,13 +345,7 @@ fn make_state(assembly: Assembly, parts: StartedParts, inputs: ProcessInputs) ->
             kafka,
             cluster_redis,
         },
-        edge: make_edge(
-            &config,
-            spans,
-            RateLimits::new(&config.rate_limit, metrics.channels),
-            metrics.pacer,
-            metrics.in_flight,
-        ),
+        edge: make_edge(&config, spans, rate_limits, metrics.pacer, metrics.in_flight),
         process: ProcessState {
             instance_id,
             started_at: Instant::now(),

@@ -28,13 +28,13 @@ use tokio::time::Instant;
 use crate::assembly::consumers::ConsumerLoader;
 use crate::assembly::live_settings::LiveSettings;
 use crate::assembly::parts::kafka::KafkaIngress;
+use crate::assembly::plugins::PluginLoader;
 use crate::assembly::propagation::{DefinitionLoader, Propagation};
-use crate::backtests::BacktestHandle;
 use crate::backups::BackupDirectory;
 use crate::boot_packages::BootPackages;
-use crate::bulk::BulkHandle;
 use crate::commands::DevStatus;
 use crate::config::{Config, SettingsChange};
+use crate::driver_handle::DriverHandle;
 use crate::http::{
     AccessSample, AdminAuthenticator, AuthFailureReason, ChannelDocuments, CorsPolicy, GuessPacer,
     InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, RequestId, TrustedProxies,
@@ -90,6 +90,8 @@ pub struct ServingDefinitions {
     pub(crate) quotas: CallQuotas,
     /// The consumers whom channels may accept.
     pub(crate) consumers: ConsumerLoader,
+    /// The plugins whose functions workflows may call.
+    pub(crate) plugins: PluginLoader,
 }
 
 /// The work of this node other than requests: accepted work, schedules, records of Kafka.
@@ -107,9 +109,9 @@ pub struct NodeWork {
     /// Health of the Kafka brokers of the settings; `None` if Kafka is off.
     pub brokers: Option<BrokerHealth>,
     /// The driver of actions on many rows.
-    pub(crate) bulk: BulkHandle,
+    pub(crate) bulk: DriverHandle,
     /// The driver of backtests.
-    pub(crate) backtests: BacktestHandle,
+    pub(crate) backtests: DriverHandle,
     /// The webhooks to customers.
     pub(crate) webhooks: WebhookHandle,
     /// The live data of the console; `None` if the console is off.
@@ -180,10 +182,11 @@ impl AppState {
     /// # Errors
     /// The reason; the previous snapshot goes on serving.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        let ServingDefinitions { connectors, consumers, registry, .. } = &self.serving;
+        let ServingDefinitions { connectors, consumers, plugins, registry, .. } = &self.serving;
         let loader = DefinitionLoader {
             connectors: connectors.clone(),
             consumers: consumers.clone(),
+            plugins: plugins.clone(),
             registry: registry.clone(),
         };
         loader.load(scope).await
@@ -281,6 +284,7 @@ impl AppState {
             && self.is_initialized()
             && redis.unwrap_or(true)
             && self.process.packages.are_served()
+            && self.serving.plugins.is_ready()
     }
 
     /// Releases the SQLite file for other processes.

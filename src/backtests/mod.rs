@@ -7,12 +7,10 @@
 //! messages: a notification wakes it after an operator's order, and it polls as well.
 
 mod actor;
-mod handle;
 mod subject;
 mod terms;
 mod work;
 
 pub(crate) use actor::{BacktestDriver, BacktestShared};
-pub(crate) use handle::BacktestHandle;
 pub(crate) use subject::BacktestSubject;
 pub(crate) use terms::BacktestTerms;

@@ -35,14 +35,16 @@ impl BacktestSubject {
     ///
     /// # Errors
     /// 404 without such a version; 400 for one that cannot be compiled here, such as a workflow with a function of an
-    /// embedding application.
+    /// embedding application. The functions of plugins and the limits are those of `serving`, the engine of the node.
     pub(crate) async fn load(
         store: &Store,
+        serving: &Engine,
         kind: EntityKind,
         id: &str,
         version: Option<i64>,
     ) -> Result<Self, StoreError> {
-        let engine = Arc::new(svc_toolkit::offline::engine_builder().build());
+        let engine = svc_toolkit::offline::engine_builder().limits_and_plugins_of(serving);
+        let engine = Arc::new(engine.build());
         if kind == EntityKind::Channel {
             return Self::load_channel(store, engine, id, version).await;
         }
@@ -73,7 +75,14 @@ impl BacktestSubject {
             ServiceError::conflict(message)
         })?;
         let workflow = find_serving(store, workflow).await?;
-        let rules = BacktestChannel::read(&engine, &content.config, true).map_err(|problem| {
+        let serving = find_serving_channel(store, id).await?;
+        let methods = content.methods.as_deref().unwrap_or_default();
+        let rules = BacktestChannel::read(&engine, &content.config, true);
+        let rules = rules.map(|rules| rules.taking(methods)).and_then(|rules| match &serving {
+            Some(serving) => rules.answered_by(&serving.content.config),
+            None => Ok(rules),
+        });
+        let rules = rules.map_err(|problem| {
             ServiceError::validation(format!("the config of channel '{id}' cannot be used: {problem}"))
         })?;
         let mut subject = Self::compile(engine, workflow)?;
@@ -110,8 +119,13 @@ impl BacktestSubject {
         if self.channel.is_some() || self.answering.contains_key(name) {
             return Ok(());
         }
-        let stored = store.channels().latest_named(name).await?;
-        let rules = stored
+        let newest = store.channels().latest_named(name).await?;
+        let serving = match &newest {
+            Some(newest) => find_serving_channel(store, &newest.channel_id).await?,
+            None => None,
+        };
+        let rules = serving
+            .or(newest)
             .and_then(|channel| BacktestChannel::read(&self.engine, &channel.content.config, false).ok());
         self.answering.insert(name.to_owned(), rules);
         Ok(())
@@ -126,18 +140,37 @@ impl BacktestSubject {
     }
 }
 
-/// Returns the version of a workflow that serves, or else its newest one.
+/// Returns the active version of a workflow with the largest share of the traffic, or else its newest one.
 async fn find_serving(store: &Store, newest: Workflow) -> Result<Workflow, StoreError> {
-    if newest.status == LifecycleStatus::Active {
-        return Ok(newest);
-    }
-    for version in (1..newest.version).rev() {
-        let earlier = store.workflows().version(&newest.workflow_id, version).await?;
-        if let Some(earlier) = earlier.filter(|earlier| earlier.status == LifecycleStatus::Active) {
-            return Ok(earlier);
+    let (mut serving, mut share): (Option<Workflow>, i64) = (None, 0);
+    for version in (1..=newest.version).rev() {
+        let row = store.workflows().version(&newest.workflow_id, version).await?;
+        let Some(row) = row.filter(|row| row.status == LifecycleStatus::Active) else { continue };
+        share += row.rollout_percentage;
+        if serving.as_ref().is_none_or(|most| row.rollout_percentage > most.rollout_percentage) {
+            serving = Some(row);
+        }
+        if share >= 100 {
+            break;
         }
     }
-    Ok(newest)
+    Ok(serving.unwrap_or(newest))
+}
+
+/// Returns the version of a channel that serves.
+async fn find_serving_channel(store: &Store, id: &str) -> Result<Option<Channel>, StoreError> {
+    let Some(newest) = store.channels().latest(id).await? else { return Ok(None) };
+    let newest_version = newest.version;
+    if newest.status == LifecycleStatus::Active {
+        return Ok(Some(newest));
+    }
+    for version in (1..newest_version).rev() {
+        let earlier = store.channels().version(id, version).await?;
+        if let Some(earlier) = earlier.filter(|earlier| earlier.status == LifecycleStatus::Active) {
+            return Ok(Some(earlier));
+        }
+    }
+    Ok(None)
 }
 
 fn absent(kind: EntityKind, id: &str, version: Option<i64>) -> ServiceError {

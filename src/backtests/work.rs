@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use svc_engine::Engine;
 use svc_model::{EntityKind, ServiceError};
-use svc_project::backtest::{BacktestOptions, BacktestReport, RecordedLine, RunComparison, backtest_run};
+use svc_project::backtest::{
+    BacktestOptions, BacktestReport, IgnoredPath, RecordedLine, RunComparison, backtest_run,
+};
 use svc_store::{
-    BacktestClaim, BacktestEnd, BacktestPoint, BacktestStep, RowKey, Store, StoreError, StoredBacktest,
+    BacktestEnd, BacktestPoint, BacktestStep, OperatorRunClaim, RowKey, Store, StoreError, StoredBacktest,
     StoredRunRecording,
 };
 use tokio::time::Instant;
@@ -23,19 +26,21 @@ const WORK: Duration = Duration::from_millis(20);
 /// Time between two writes of the progress.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Makes a backtest from its position on, until it ends, another node has taken it, or `is_stopped` is set.
+/// Makes a backtest from its position on, until it ends, another node has taken it, or `is_stopped` is set. `engine` is
+/// that of the node.
 ///
 /// # Errors
 /// [`StoreError`] if the database fails; the backtest goes on from its last write.
 pub(super) async fn make_backtest(
     store: &Store,
+    engine: &Engine,
     backtest: StoredBacktest,
     holder: &str,
     is_stopped: &AtomicBool,
 ) -> Result<(), StoreError> {
     let (id, position) = (backtest.id.clone(), backtest.position.clone());
-    let claim = BacktestClaim { id, holder: holder.to_owned(), position };
-    let subject = match load_subject(store, &backtest).await {
+    let claim = OperatorRunClaim { id, holder: holder.to_owned(), position };
+    let subject = match load_subject(store, engine, &backtest).await {
         Ok(subject) => subject,
         Err(StoreError::Refused(refused)) => {
             let reason = BacktestEnd::Failed(refused.message().to_owned());
@@ -48,10 +53,15 @@ pub(super) async fn make_backtest(
 }
 
 /// Loads what a backtest runs. A draft that has changed since its start would make a report of two versions.
-async fn load_subject(store: &Store, backtest: &StoredBacktest) -> Result<BacktestSubject, StoreError> {
+async fn load_subject(
+    store: &Store,
+    engine: &Engine,
+    backtest: &StoredBacktest,
+) -> Result<BacktestSubject, StoreError> {
     let is_channel = backtest.kind == EntityKind::Channel.name();
     let kind = if is_channel { EntityKind::Channel } else { EntityKind::Workflow };
-    let subject = BacktestSubject::load(store, kind, &backtest.definition, Some(backtest.version)).await?;
+    let (definition, version) = (&backtest.definition, Some(backtest.version));
+    let subject = BacktestSubject::load(store, engine, kind, definition, version).await?;
     if backtest.position.is_some() && subject.changed_at > backtest.started_at {
         let message = "the version has changed since the start of the backtest; start another one";
         return Err(ServiceError::conflict(message).into());
@@ -67,7 +77,7 @@ struct BacktestWork<'s> {
     options: BacktestOptions,
     report: BacktestReport,
     /// The row as the database has it.
-    claim: BacktestClaim,
+    claim: OperatorRunClaim,
     /// Recorded runs so far, and the place behind the last.
     done: i64,
     limit: i64,
@@ -79,10 +89,12 @@ impl<'s> BacktestWork<'s> {
         store: &'s Store,
         backtest: &StoredBacktest,
         subject: BacktestSubject,
-        claim: BacktestClaim,
+        claim: OperatorRunClaim,
     ) -> Self {
         let terms = BacktestTerms::from_words(&backtest.terms);
-        let options = BacktestOptions { ignore: terms.ignore.clone() };
+        // They were checked when the row was written.
+        let ignored = terms.ignore.iter().filter_map(|path| IgnoredPath::parse(path).ok());
+        let options = BacktestOptions { ignore: ignored.collect() };
         let report = backtest.report.as_ref();
         Self {
             store,

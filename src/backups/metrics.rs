@@ -1,5 +1,6 @@
 //! Metrics of scheduled backups.
 
+use chrono::TimeDelta;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use svc_api::BackupFile;
@@ -15,18 +16,42 @@ pub(super) struct BackupMetrics {
 }
 
 impl BackupMetrics {
-    /// Registers the gauges. The registry adds its prefix to the names.
-    pub(super) fn register(&self, registry: &mut Registry) {
+    /// Registers the gauges. The registry adds its prefix to the names. `back_up_every` is the longest time between two
+    /// backups of the schedule: an alert takes an age of a day more for a backup that fails. The time of the last check
+    /// is there if backups are checked, together with the time between two checks: an alert takes an age of twice that
+    /// time for a check that fails.
+    pub(super) fn register(
+        &self,
+        registry: &mut Registry,
+        back_up_every: TimeDelta,
+        verify_every: Option<TimeDelta>,
+    ) {
         registry.register(
             "backup_last_timestamp_seconds",
             "When the newest backup was made; 0 without one",
             self.newest.clone(),
         );
+        let interval: Gauge = Gauge::default();
+        interval.set(back_up_every.num_seconds());
         registry.register(
-            "backup_last_verified_timestamp_seconds",
-            "When a backup was last restored and checked; 0 if none was",
-            self.verified.clone(),
+            "backup_interval_seconds",
+            "Longest time between two backups of the schedule",
+            interval,
         );
+        if let Some(every) = verify_every {
+            registry.register(
+                "backup_last_verified_timestamp_seconds",
+                "When a backup was last restored and checked; 0 if none was",
+                self.verified.clone(),
+            );
+            let interval: Gauge = Gauge::default();
+            interval.set(every.num_seconds());
+            registry.register(
+                "backup_verify_interval_seconds",
+                "Time between two checks of backups",
+                interval,
+            );
+        }
         registry.register(
             "backup_last_copied_timestamp_seconds",
             "When a backup was last copied to the object store; 0 if none was",

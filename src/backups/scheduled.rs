@@ -29,6 +29,10 @@ use crate::housekeeping::{JobError, JobPass, JobSpec};
 const INTERVAL: Duration = Duration::from_secs(60);
 /// Rest after a failure: a full disk or a damaged file does not heal within a minute.
 const REST: Duration = Duration::from_secs(600);
+/// Time ahead for which the instants of the schedule are looked at, and the most of them: more than a year, and each
+/// minute of a day.
+const LOOKED_AT: TimeDelta = TimeDelta::days(400);
+const MAX_INSTANTS: usize = 2000;
 /// The principal of these backups in the audit log.
 const PRINCIPAL: &str = "system:backups";
 
@@ -82,7 +86,8 @@ impl ScheduledBackups {
 
     /// Registers the metrics.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        self.metrics.register(registry);
+        let every = longest_interval(&self.schedule, Timestamp::now());
+        self.metrics.register(registry, every, self.verify_every);
     }
 
     /// Makes the job that looks at the schedule.
@@ -109,6 +114,8 @@ impl ScheduledBackups {
     async fn run_due(&self) -> Result<JobPass, JobError> {
         let mut pass = JobPass::Skipped;
         let mut newest = self.find_newest().await?;
+        // Its age counts while no other can be made.
+        newest.iter().for_each(|file| self.metrics.record_newest(file));
         let newest_at = newest.as_ref().map(|file| file.modified_at);
         if is_due(&self.schedule, newest_at, Timestamp::now()) {
             self.back_up().await?;
@@ -218,6 +225,22 @@ impl ScheduledBackups {
     }
 }
 
+/// Returns the longest time between two instants of the schedule, of those within the next 400 days that are looked at.
+fn longest_interval(schedule: &Schedule, now: Timestamp) -> TimeDelta {
+    let from = now.naive().and_utc();
+    let instants: Vec<_> = schedule
+        .upcoming(from)
+        .take_while(|instant| *instant - from <= LOOKED_AT)
+        .take(MAX_INSTANTS)
+        .collect();
+    let gaps = instants.windows(2).map(|pair| match pair {
+        [one, next] => *next - *one,
+        _ => TimeDelta::zero(),
+    });
+    // Of a schedule with one instant a year there may be no two.
+    gaps.max().unwrap_or(LOOKED_AT)
+}
+
 /// Returns `true` if an instant of the schedule has passed since the newest backup, or if there is none.
 fn is_due(schedule: &Schedule, newest: Option<Timestamp>, now: Timestamp) -> bool {
     let Some(newest) = newest else { return true };
@@ -242,6 +265,19 @@ mod tests {
 
     fn instant(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn longest_interval_is_that_of_the_schedule() {
+        let hours = |expression: &str| {
+            let schedule = Schedule::parse(expression, "UTC").unwrap();
+            longest_interval(&schedule, instant("2026-01-02T00:00:00Z")).num_hours()
+        };
+        assert_eq!(hours("@daily"), 24);
+        assert_eq!(hours("0 0 * * * *"), 1);
+        assert_eq!(hours("0 0 3 * * MON-FRI"), 3 * 24, "over a weekend");
+        assert_eq!(hours("0 0 3 1 * *"), 31 * 24);
+        assert_eq!(hours("0 0 3 1 1 *"), 400 * 24, "at most");
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub(crate) async fn apply(state: &web::Data<AppState>) -> Result<(), ServiceStar
     }
     let limit = state.config.packages.apply_timeout_secs;
     let (api, requests) = LocalApi::new();
-    let boot = Boot { state, node: BootNode::new(Arc::new(api), PROGRAM), packages: packages.list() };
+    let listed = packages.list();
+    let boot = Boot { state, node: BootNode::new(Arc::new(api), PROGRAM), packages: &listed };
     let author = Principal::of_process(AUTHOR);
     let applied = tokio::select! {
         applied = timeout(Duration::from_secs(limit), boot.run()) => applied,

@@ -1,8 +1,10 @@
 //! The packages of a node, and whether they serve.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use svc_toolkit::BootPackage;
 
 use crate::config::PackagesSection;
@@ -12,7 +14,9 @@ use crate::package_trust::PackageTrust;
 /// The packages of a node, and whether they serve.
 #[derive(Debug)]
 pub(crate) struct BootPackages {
-    packages: Vec<BootPackage>,
+    /// None of them once they serve: they may have the components of plugins, which are megabytes.
+    packages: Mutex<Arc<[BootPackage]>>,
+    is_empty: bool,
     served: AtomicBool,
 }
 
@@ -27,7 +31,8 @@ impl BootPackages {
                 .map_err(|problem| ServiceStartError::Config(format!("packages.apply: {problem}")))
         };
         let packages = section.apply.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { served: AtomicBool::new(packages.is_empty()), packages })
+        let is_empty = packages.is_empty();
+        Ok(Self { packages: Mutex::new(packages.into()), is_empty, served: AtomicBool::new(is_empty) })
     }
 
     /// Returns `true` once all packages serve.
@@ -38,16 +43,17 @@ impl BootPackages {
     /// Returns the state for `/readyz`; `None` on a node without packages.
     pub(crate) fn readiness(&self) -> Option<&'static str> {
         let word = if self.are_served() { "ok" } else { "applying" };
-        (!self.packages.is_empty()).then_some(word)
+        (!self.is_empty).then_some(word)
     }
 
-    /// Returns the packages in the order in which they are applied.
-    pub(super) fn list(&self) -> &[BootPackage] {
-        &self.packages
+    /// Returns the packages in the order in which they are applied, until they serve.
+    pub(super) fn list(&self) -> Arc<[BootPackage]> {
+        Arc::clone(&self.packages.lock())
     }
 
-    /// Records that all packages serve.
+    /// Records that all packages serve, and forgets them.
     pub(super) fn mark_served(&self) {
         self.served.store(true, Ordering::Release);
+        *self.packages.lock() = Arc::default();
     }
 }

@@ -12,9 +12,9 @@ use slog::{info, warn};
 use svc_store::{BulkAction, BulkRun, BulkStep, DrivenRun, StoreError};
 use tokio::time::{Instant, sleep};
 
-use super::page::take_step;
 use super::shared::{BulkShared, LEASE};
 use super::state::{AfterFailure, RunPace};
+use super::step::take_step;
 
 /// Time between two looks for runs without a driver.
 const POLL: Duration = Duration::from_secs(2);

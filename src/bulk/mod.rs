@@ -7,13 +7,14 @@
 //! Use it only for actions whose whole effect on a row is one write to the database.
 
 mod actor;
-mod handle;
 mod page;
+mod position;
+mod reruns;
 mod selection;
 mod shared;
 mod state;
+mod step;
 
 pub(crate) use actor::BulkDriver;
-pub(crate) use handle::BulkHandle;
-pub(crate) use selection::{BulkSelection, SelectedRow, fix_moments};
+pub(crate) use selection::{BulkSelection, SelectedRow, fix_moments, read_list_words};
 pub(crate) use shared::BulkShared;

@@ -7,7 +7,7 @@ use svc_api::{QueryParameter, endpoints};
 use svc_model::{FieldError, Page, ServiceError, Timestamp, unknown_keys};
 use svc_store::{
     AnyOf, BulkAction, BulkKind, DeadLetterFilter, DeadLetterRow, OccurrenceFilter, OccurrenceRow, Store,
-    StoreError, TraceQuery, TraceRow,
+    StoreError, TraceQuery, TraceRow, TraceStatus,
 };
 
 use crate::admin::{
@@ -26,6 +26,9 @@ const NO_FILTERS: [&str; 9] = [
     "include_counts",
     "attempts",
 ];
+
+/// Values of all words of a filter at most: each is a variable of a statement, of which databases take some ten thousand.
+const MOST_VALUES: usize = 10_000;
 
 /// The words that are instants, or times ago.
 const MOMENTS: [&str; 2] = ["since", "until"];
@@ -47,6 +50,8 @@ pub(crate) struct SelectedRow {
     pub(crate) id: String,
     /// Name of the channel.
     pub(crate) channel: String,
+    /// Id of the channel, if the list has it.
+    pub(crate) channel_id: Option<String>,
     /// Its status; `None` for a dead letter.
     pub(crate) status: Option<String>,
     /// Reason of its failure, if the list has it.
@@ -102,6 +107,17 @@ impl BulkSelection {
                 Self::Traces(Box::new(TraceQuery { order: Some("asc".to_owned()), ..filter }))
             }
         })
+    }
+
+    /// Narrows traces to those of one channel.
+    pub(super) fn narrow_to_channel(self, channel: &str) -> Self {
+        match self {
+            Self::Traces(filter) => {
+                let channel = Some(AnyOf::new(vec![channel.to_owned()]));
+                Self::Traces(Box::new(TraceQuery { channel, ..*filter }))
+            }
+            other => other,
+        }
     }
 
     /// Returns a page of the rows.
@@ -165,15 +181,19 @@ impl BulkSelection {
 /// Returns the words with instants in place of times ago, which would mean others for each page.
 ///
 /// # Errors
-/// 400 for an instant without an offset, and for a range that ends before it begins.
+/// 400 for an instant that the list does not take, and for a range that ends before it begins.
 pub(crate) fn fix_moments(
+    kind: BulkKind,
     words: &Map<String, Value>,
     now: Timestamp,
 ) -> Result<Map<String, Value>, ServiceError> {
     let mut fixed = words.clone();
     if MOMENTS.iter().any(|word| words.contains_key(*word)) {
-        let query = read_words(BulkKind::DeadLetters, &only_moments(words))?;
-        let (since, until) = query.range(now)?;
+        let query = read_words(kind, &only_moments(words))?;
+        let (since, until) = match kind {
+            BulkKind::Occurrences => query.zoneless_range(now)?,
+            BulkKind::DeadLetters | BulkKind::Traces => query.range(now)?,
+        };
         for (word, instant) in MOMENTS.iter().zip([since, until]) {
             if let Some(instant) = instant {
                 fixed.insert((*word).to_owned(), instant.to_string().into());
@@ -204,7 +224,7 @@ const fn statuses_of(kind: BulkKind, action: BulkAction) -> &'static [&'static s
             &["failed", "skipped_misfire", "skipped_singleton", "cancelled"]
         }
         (BulkKind::Occurrences, BulkAction::Cancel) => &["pending", "claimed", "running"],
-        (BulkKind::Traces, BulkAction::Cancel) => &["pending", "scheduled", "waiting", "running", "retrying"],
+        (BulkKind::Traces, BulkAction::Cancel) => &["pending", "waiting", "scheduled", "running", "retrying"],
         (BulkKind::Traces, BulkAction::Rerun) => &["completed", "failed", "cancelled"],
         _ => &[],
     }
@@ -218,7 +238,10 @@ fn narrow(word: &str, given: Option<AnyOf>, allowed: &[&str]) -> Result<AnyOf, S
     let values: Vec<_> =
         given.values().iter().filter(|value| allowed.contains(&value.as_str())).cloned().collect();
     if values.is_empty() {
-        let message = format!("the action takes rows of {word} {} alone", allowed.join(", "));
+        let mut shown: Vec<_> =
+            allowed.iter().map(|name| TraceStatus::to_public((*name).to_owned())).collect();
+        shown.dedup();
+        let message = format!("the action takes rows of {word} {} alone", shown.join(", "));
         return Err(FieldError::invalid(format!("body.filter.{word}"), message).into());
     }
     Ok(AnyOf::new(values))
@@ -233,25 +256,42 @@ const fn list_of(kind: BulkKind) -> &'static str {
     }
 }
 
-/// Checks the words of a filter against those of the list.
+/// Checks the words of a filter against those of the list of such rows.
 fn read_words(kind: BulkKind, words: &Map<String, Value>) -> Result<QueryParameters, ServiceError> {
-    let known: &'static [QueryParameter] = endpoints::find("GET", list_of(kind))
+    read_list_words(list_of(kind), words)
+}
+
+/// Checks the words of `body.filter` against those of a list, by its path.
+///
+/// # Errors
+/// 400 for words and values that the list does not know.
+pub(crate) fn read_list_words(
+    list: &str,
+    words: &Map<String, Value>,
+) -> Result<QueryParameters, ServiceError> {
+    let known: &'static [QueryParameter] = endpoints::find("GET", list)
         .map(|endpoint| endpoint.query)
-        .ok_or_else(|| ServiceError::internal_error("a list of bulk runs is not described"))?;
+        .ok_or_else(|| ServiceError::internal_error("the list of a filter is not described"))?;
     let filters = known.iter().filter(|parameter| !NO_FILTERS.contains(&parameter.name));
     let names: Vec<_> = filters.clone().map(|parameter| parameter.name).collect();
     let mut errors = unknown_keys(words, "body.filter", &names, &[]);
     let mut values = HashMap::new();
+    let mut number = 0_usize;
     for parameter in filters {
         let Some(value) = words.get(parameter.name).filter(|value| !value.is_null()) else { continue };
         let path = format!("body.filter.{}", parameter.name);
         match read_texts(value) {
+            // In a list such a word is absent; here it would select every row.
+            Some(texts) if texts.iter().all(|text| is_blank(text)) => {
+                errors.push(FieldError::invalid(path, "it is empty: name a value, or leave the word out"));
+            }
             Some(texts) => {
                 let refused = texts.iter().filter_map(|text| unknown_value(parameter, text));
                 errors.extend(refused.map(|error| {
                     let message = error.message.replacen("query parameter", "filter word", 1);
                     FieldError { path: path.clone(), message, ..error }
                 }));
+                number += texts.iter().map(|text| text.split(',').count()).sum::<usize>();
                 values.insert(parameter.name.to_owned(), texts);
             }
             None => errors.push(FieldError::type_mismatch(
@@ -261,7 +301,17 @@ fn read_words(kind: BulkKind, words: &Map<String, Value>) -> Result<QueryParamet
             )),
         }
     }
+    if number > MOST_VALUES {
+        let message =
+            format!("at most {MOST_VALUES} values, and it has {number}: act on them in several steps");
+        errors.push(FieldError::invalid("body.filter", message));
+    }
     if errors.is_empty() { Ok(QueryParameters::from_words(values, known)) } else { Err(errors.into()) }
+}
+
+/// Returns true for a text without a value in it.
+fn is_blank(text: &str) -> bool {
+    text.split(',').all(|part| part.trim().is_empty())
 }
 
 /// Returns the texts of a value, or of each value of a list.
@@ -280,21 +330,30 @@ fn read_texts(value: &Value) -> Option<Vec<String>> {
 impl From<DeadLetterRow> for SelectedRow {
     fn from(row: DeadLetterRow) -> Self {
         let error = Some(row.error_message);
-        Self { id: row.id, channel: row.channel, status: None, error, created_at: row.created_at }
+        Self {
+            id: row.id,
+            channel: row.channel,
+            channel_id: None,
+            status: None,
+            error,
+            created_at: row.created_at,
+        }
     }
 }
 
 impl From<OccurrenceRow> for SelectedRow {
     fn from(row: OccurrenceRow) -> Self {
         let (status, created_at) = (Some(row.status), row.created_at);
-        Self { id: row.id, channel: row.channel_name, status, error: None, created_at }
+        let channel_id = Some(row.channel_id);
+        Self { id: row.id, channel: row.channel_name, channel_id, status, error: None, created_at }
     }
 }
 
 impl From<TraceRow> for SelectedRow {
     fn from(row: TraceRow) -> Self {
-        let (status, error) = (Some(row.status), row.error_message);
-        Self { id: row.id, channel: row.channel, status, error, created_at: row.created_at }
+        let (status, error) = (Some(TraceStatus::to_public(row.status)), row.error_message);
+        let TraceRow { id, channel, channel_id, created_at, .. } = row;
+        Self { id, channel, channel_id, status, error, created_at }
     }
 }
 
@@ -326,6 +385,16 @@ mod tests {
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"limit": 3}), "limit"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"cursor": "x"}), "cursor"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"channel": {"a": 1}}), "channel"),
+            (BulkKind::DeadLetters, BulkAction::Purge, json!({"channel": ""}), "empty"),
+            (BulkKind::DeadLetters, BulkAction::Purge, json!({"channel": []}), "empty"),
+            (BulkKind::DeadLetters, BulkAction::Purge, json!({"error_group": [" ", ","]}), "empty"),
+            (BulkKind::DeadLetters, BulkAction::Purge, json!({"tag": " "}), "empty"),
+            (
+                BulkKind::Traces,
+                BulkAction::Rerun,
+                json!({"trace_id": vec!["a,b"; 5001]}),
+                "at most 10000 values",
+            ),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"since": "soon"}), "since"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"since": "-1h", "until": "-2h"}), "ends"),
             (BulkKind::Occurrences, BulkAction::Retry, json!({"status": "faild"}), "status"),
@@ -356,10 +425,29 @@ mod tests {
     fn times_ago_become_instants() {
         let now = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
         let words = json!({"channel": "a", "since": "-90m", "until": "2026-01-02T11:30:00Z"});
-        let fixed = fix_moments(words.as_object().unwrap(), now).unwrap();
+        let fixed = fix_moments(BulkKind::Traces, words.as_object().unwrap(), now).unwrap();
         let instant = |word: &str| Timestamp::parse(fixed[word].as_str().unwrap());
         assert_eq!(instant("since"), Timestamp::parse("2026-01-02T10:30:00Z"));
         assert_eq!(instant("until"), Timestamp::parse("2026-01-02T11:30:00Z"));
         assert_eq!(fixed["channel"], "a");
+    }
+
+    #[test]
+    fn occurrences_take_instants_without_a_zone() {
+        let now = Timestamp::parse("2026-01-02T12:00:00Z").unwrap();
+        let words = json!({"since": "2026-01-02T11:00:00"});
+        let fix = |kind| fix_moments(kind, words.as_object().unwrap(), now);
+        let fixed = fix(BulkKind::Occurrences).unwrap();
+        assert_eq!(
+            Timestamp::parse(fixed["since"].as_str().unwrap()),
+            Timestamp::parse("2026-01-02T11:00:00Z")
+        );
+        assert_eq!(fix(BulkKind::Traces).unwrap_err().status(), 400);
+    }
+
+    #[test]
+    fn status_of_rows_is_named_as_in_lists() {
+        let refused = read(BulkKind::Traces, BulkAction::Cancel, &json!({"status": "failed"})).unwrap_err();
+        assert!(refused.message().contains("pending, scheduled, running, retrying alone"), "{refused:?}");
     }
 }

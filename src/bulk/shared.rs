@@ -5,17 +5,17 @@ use std::time::Duration;
 use slog::Logger;
 use svc_cluster::nodes::NodeHandle;
 use svc_cron::{CronHandle, CronMetrics};
-use svc_store::{BulkAction, BulkClaim, BulkRun, Store};
+use svc_store::{BulkAction, BulkRun, OperatorRunClaim, Store};
 use svc_traces::Traces;
 
-use super::handle::BulkHandle;
+use crate::driver_handle::DriverHandle;
 
 /// Time for which a run is held without a step. Beyond it another node takes the run over.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 
 /// The services of the driver of bulk runs.
 pub(crate) struct BulkShared {
-    pub(crate) handle: BulkHandle,
+    pub(crate) handle: DriverHandle,
     pub(crate) store: Store,
     pub(crate) nodes: NodeHandle,
     pub(crate) traces: Traces,
@@ -27,9 +27,9 @@ pub(crate) struct BulkShared {
 
 impl BulkShared {
     /// Returns the proof of this node for a run at its position.
-    pub(super) fn make_claim(&self, run: &BulkRun) -> BulkClaim {
+    pub(super) fn make_claim(&self, run: &BulkRun) -> OperatorRunClaim {
         let holder = self.nodes.id().as_ref().to_owned();
-        BulkClaim { id: run.id.clone(), holder, position: run.position.clone() }
+        OperatorRunClaim { id: run.id.clone(), holder, position: run.position.clone() }
     }
 
     /// Reports rows that an action has changed to those who act on them.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use svc_model::{ClientNetworks, origin_problem};
+use svc_model::{ClientNetworks, is_token, origin_problem};
 
 use super::admin_key::AdminKey;
 use super::network::Network;
@@ -393,9 +393,4 @@ impl RateLimitSection {
                 .require_positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
         }
     }
-}
-
-/// Returns `true` for a token of HTTP (RFC 9110, 5.6.2), such as a header name.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

@@ -24,8 +24,9 @@ section! {
         pub max_loop_iterations: u64 = 10_000,
         /// The most elements of one `for_each`; 0 allows any.
         pub max_fan_out: usize = 100_000,
-        /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count. A run
-        /// that uses more fails as one whose deadline passed.
+        /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count, nor does the
+        /// code of plugins, which `plugins.timeout_ms` bounds. A run that uses more fails as one whose deadline
+        /// passed.
         pub cpu_budget_ms: u64 = 1000,
         /// Seconds one attempt of an outbound HTTP call may take: the most a task's `timeout_ms` may ask for,
         /// and the default.

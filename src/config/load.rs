@@ -186,6 +186,7 @@ impl Config {
         self.admin_auth.check(diagnostics);
         self.cors.check(diagnostics);
         self.packages.check(diagnostics);
+        self.plugins.check(diagnostics);
         self.vars.check(diagnostics);
         self.secrets.check(diagnostics);
         production::check(self, diagnostics);

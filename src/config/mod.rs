@@ -42,7 +42,7 @@ pub use execution::{
 };
 pub use load::{LoadedConfig, SettingOrigin, SettingOrigins, load, parse, process_environment};
 pub use network::{Network, NetworkError};
-pub use packages::{PackageTrustSection, PackagesSection};
+pub use packages::{PackageTrustSection, PackagesSection, PluginTrustSection, PluginsSection};
 pub use problem::{ConfigError, ConfigProblem};
 pub use reload::ConfigSource;
 pub(crate) use reload::SettingsChange;
@@ -121,6 +121,8 @@ section! {
         pub cors: CorsSection = CorsSection::default(),
         /// Packages that the node applies itself.
         pub packages: PackagesSection = PackagesSection::default(),
+        /// Task functions in WebAssembly.
+        pub plugins: PluginsSection = PluginsSection::default(),
         /// The channels that this node serves.
         pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.

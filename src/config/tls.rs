@@ -42,6 +42,12 @@ impl TlsSection {
             if !self.client_ca_path.is_empty() {
                 diagnostics.refuse(CLIENT_CA, "works with server.tls.enabled alone; set it to true");
             }
+            if !self.cert_path.is_empty() || !self.key_path.is_empty() {
+                diagnostics.note(
+                    "server.tls.enabled: clients are served in plain text, although server.tls names a certificate \
+                     or a key; set it to true",
+                );
+            }
             return;
         }
         let mut require_file = |key: &str, path: &str| {

@@ -115,9 +115,14 @@ impl AuthRefusal {
         Self { reason, error: ServiceError::new(Code::Unauthorized, message) }
     }
 
-    /// Returns the one error for every failed read of a trace.
-    fn trace_unauthorized(reason: AuthFailureReason) -> Self {
-        Self::unauthorized(reason, "This trace is read with its token or an admin key")
+    /// Returns the one error for every failed read of a trace. `has_keys` is false for an admin API that asks for no key.
+    fn trace_unauthorized(reason: AuthFailureReason, has_keys: bool) -> Self {
+        let message = if has_keys {
+            "This trace is read with its token or an admin key"
+        } else {
+            "This trace is read with its token; an admin key reads it where admin_auth is enabled"
+        };
+        Self::unauthorized(reason, message)
     }
 
     /// Returns the one error for a wrong key and a lock-out, so that guessing reveals nothing.
@@ -267,14 +272,14 @@ impl AdminAuthenticator {
                 Err(refusal) if refusal.reason == AuthFailureReason::MissingOrMalformed => {}
                 decided => {
                     let decided = decided.map(|_| TraceView::Operator);
-                    return decided.map_err(|refusal| AuthRefusal::trace_unauthorized(refusal.reason));
+                    return decided.map_err(|refusal| AuthRefusal::trace_unauthorized(refusal.reason, true));
                 }
             }
         }
         if token.is_none() {
-            return Err(AuthRefusal::trace_unauthorized(AuthFailureReason::MissingOrMalformed));
+            return Err(AuthRefusal::trace_unauthorized(AuthFailureReason::MissingOrMalformed, self.enabled));
         }
-        Err(AuthRefusal::trace_unauthorized(self.count_failure(client)))
+        Err(AuthRefusal::trace_unauthorized(self.count_failure(client), self.enabled))
     }
 
     /// Returns the reader of an open endpoint, if the request has a credential. A wrong one counts as a

@@ -1,18 +1,22 @@
 //! Reading bodies: bounded in size and in silence, and JSON if JSON is asked for.
 
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING, UPGRADE,
+};
 use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_channels::ContentKind;
+use svc_api::PACKAGE_SIGNATURE_HEADER;
+use svc_channels::{ContentKind, parse_json_text};
 use svc_model::config::ContentEncoding;
 use svc_model::{Code, ServiceError};
 use svc_transport::ConnectionState;
@@ -23,6 +27,9 @@ use crate::state::AppState;
 
 /// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// The setting that bounds the bodies of admin requests.
+const ADMIN_BODY_SETTING: &str = "server.max_admin_body_size";
 
 /// Bytes of a content encoding that an error repeats.
 const SHOWN_ENCODING: usize = 40;
@@ -41,6 +48,19 @@ impl BodyLimit {
         Self { bytes: state.process.settings.payload_bytes(), setting: "ingest.max_payload_size" }
     }
 
+    /// Returns the limit of admin requests.
+    fn of_admin_requests(state: &AppState) -> Self {
+        Self { bytes: state.process.settings.admin_body_bytes(), setting: ADMIN_BODY_SETTING }
+    }
+
+    /// Returns the limit of requests that upload a component: as much more as it has in base64.
+    fn of_components(state: &AppState) -> Self {
+        let component = usize::try_from(state.config.plugins.max_component_bytes).unwrap_or(usize::MAX);
+        let text = (component / 3 + 1).saturating_mul(4);
+        let bytes = state.process.settings.admin_body_bytes().saturating_add(text);
+        Self { bytes, setting: "plugins.max_component_bytes" }
+    }
+
     fn refusal(self) -> ServiceError {
         let Self { bytes, setting } = self;
         ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {bytes} bytes ({setting})"))
@@ -57,11 +77,28 @@ impl FromRequest for JsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        extract(request, payload, |request, bytes| read_json(request, &bytes).map(Self))
+        extract(request, payload, BodyLimit::of_admin_requests, |request, bytes| {
+            read_json(request, &bytes).map(Self)
+        })
     }
 }
 
-/// A [`JsonBody`] with its bytes as they were sent.
+/// A [`JsonBody`] that may be longer by a component in base64.
+#[derive(Debug)]
+pub(crate) struct ComponentBody(pub(crate) Value);
+
+impl FromRequest for ComponentBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        extract(request, payload, BodyLimit::of_components, |request, bytes| {
+            read_json(request, &bytes).map(Self)
+        })
+    }
+}
+
+/// A [`JsonBody`] with its bytes as they were sent. The signed file of a package may be longer by a component.
 #[derive(Debug)]
 pub(crate) struct SentJsonBody {
     pub(crate) bytes: Bytes,
@@ -73,9 +110,31 @@ impl FromRequest for SentJsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        extract(request, payload, |request, bytes| {
-            let value = read_json(request, &bytes)?;
-            Ok(Self { bytes, value })
+        let is_signed = request.headers().contains_key(PACKAGE_SIGNATURE_HEADER);
+        let limit: fn(&AppState) -> BodyLimit =
+            if is_signed { BodyLimit::of_components } else { BodyLimit::of_admin_requests };
+        extract(request, payload, limit, Self::read)
+    }
+}
+
+impl SentJsonBody {
+    fn read(request: &HttpRequest, bytes: Bytes) -> Result<Self, ServiceError> {
+        let value = read_json(request, &bytes)?;
+        Ok(Self { bytes, value })
+    }
+}
+
+/// A [`SentJsonBody`] that may be longer by a component in base64.
+#[derive(Debug)]
+pub(crate) struct SentComponentBody(pub(crate) SentJsonBody);
+
+impl FromRequest for SentComponentBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        extract(request, payload, BodyLimit::of_components, |request, bytes| {
+            SentJsonBody::read(request, bytes).map(Self)
         })
     }
 }
@@ -89,22 +148,23 @@ impl FromRequest for OptionalJsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        extract(request, payload, |request, bytes| match bytes.is_empty() {
+        extract(request, payload, BodyLimit::of_admin_requests, |request, bytes| match bytes.is_empty() {
             true => Ok(Self(Value::Object(Map::new()))),
             false => read_json(request, &bytes).map(Self),
         })
     }
 }
 
-/// Reads the body of an admin request, and has `parse` make a value of it.
+/// Reads the body of an admin request within a limit, and has `parse` make a value of it.
 fn extract<T: 'static>(
     request: &HttpRequest,
     payload: &mut Payload,
+    limit: fn(&AppState) -> BodyLimit,
     parse: fn(&HttpRequest, Bytes) -> Result<T, ServiceError>,
 ) -> LocalBoxFuture<'static, Result<T, Error>> {
     let (request, payload) = (request.clone(), payload.take());
     Box::pin(async move {
-        let bytes = read_admin_body(&request, payload).await?;
+        let bytes = read_admin_body(&request, payload, limit).await?;
         parse(&request, bytes).map_err(Error::from)
     })
 }
@@ -115,17 +175,19 @@ fn read_json(request: &HttpRequest, bytes: &[u8]) -> Result<Value, ServiceError>
     parse_json(bytes)
 }
 
-/// Reads the body of an admin request, of at most `server.max_admin_body_size` bytes.
-async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
+/// Reads the body of an admin request.
+async fn read_admin_body(
+    request: &HttpRequest,
+    mut payload: Payload,
+    limit: fn(&AppState) -> BodyLimit,
+) -> Result<Bytes, ServiceError> {
     let state = request.app_data::<Data<AppState>>();
-    let limit = BodyLimit {
-        bytes: state.map_or(0, |state| state.process.settings.admin_body_bytes()),
-        setting: "server.max_admin_body_size",
-    };
+    let nothing = BodyLimit { bytes: 0, setting: ADMIN_BODY_SETTING };
+    let limit = state.map_or(nothing, |state| limit(state));
     let mut permit = state.map(|state| state.edge.in_flight.permit());
     let body = read_body(request, &mut payload, limit, &[], permit.as_mut());
     match state {
-        Some(state) => state.process.lifecycle.receive_body(body).await,
+        Some(state) => state.process.lifecycle.receive_body(pin!(body)).await,
         None => body.await,
     }
 }
@@ -146,10 +208,11 @@ pub(crate) async fn read_body(
         let (fields, text) = measure_head(request);
         permit.grow_for_head(fields, text)?;
     }
-    if announced_length(request.headers()).is_some_and(|length| length > limit.bytes) {
+    let length = announced_length(request.headers());
+    if length.is_some_and(|length| length > limit.bytes) {
         return Err(limit.refusal());
     }
-    if matches!(payload, Payload::None) {
+    if matches!(payload, Payload::None) || (length.is_none() && is_upgrade_without_body(request.headers())) {
         return Ok(Bytes::new());
     }
     read_encodings(request.headers(), accepted)?;
@@ -195,7 +258,8 @@ async fn collect_body(
 /// Reads the next chunk of a body; `None` at its end.
 async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<Option<Bytes>, ServiceError> {
     let Some(silence) = silence else { return payload.next().await.transpose().map_err(broken_body) };
-    match timeout(silence, payload.next()).await {
+    // Only inside another server, so that it is not part of the future of every body.
+    match Box::pin(timeout(silence, payload.next())).await {
         Ok(next) => next.transpose().map_err(broken_body),
         Err(_) => Err(ServiceError::new(
             Code::RequestTimeout,
@@ -251,12 +315,17 @@ fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
 
 /// Parses a body as JSON; the 400 for a malformed one names the position.
 pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ServiceError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ServiceError::validation(format!("Invalid JSON body: {error}")))
+    parse_json_text(bytes).map_err(|error| ServiceError::validation(format!("Invalid JSON body: {error}")))
 }
 
 fn announced_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Returns `true` for a request without a length that asks for another protocol. It has no body, and the framework takes
+/// the rest of its connection for one.
+fn is_upgrade_without_body(headers: &HeaderMap) -> bool {
+    headers.contains_key(UPGRADE) && !headers.contains_key(TRANSFER_ENCODING)
 }
 
 /// Returns the error of a client that disconnected or broke the framing; it is not logged as a failure.

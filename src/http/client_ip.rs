@@ -31,13 +31,18 @@ impl TrustedProxies {
         self.ignored.store(false, Ordering::Relaxed);
     }
 
+    /// Returns the client's address, and `true` if its forwarded headers are the first that are ignored.
+    pub(crate) fn resolve_client(&self, peer: IpAddr, headers: &HeaderMap) -> (IpAddr, bool) {
+        match headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(X_REAL_IP) {
+            true => (self.client_address(peer, headers), self.notice_ignored()),
+            false => (peer.to_canonical(), false),
+        }
+    }
+
     /// Returns `true` once: for the first request with forwarded headers if no proxy is trusted. Every
     /// client behind a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
-    pub(crate) fn notice_ignored(&self, headers: &HeaderMap) -> bool {
-        !self.has_ignored()
-            && self.networks.load().is_empty()
-            && (headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(X_REAL_IP))
-            && !self.ignored.swap(true, Ordering::Relaxed)
+    fn notice_ignored(&self) -> bool {
+        !self.has_ignored() && self.networks.load().is_empty() && !self.ignored.swap(true, Ordering::Relaxed)
     }
 
     /// Returns `true` when forwarded headers came and no proxy is trusted.
@@ -49,7 +54,7 @@ impl TrustedProxies {
     /// rightmost hop of `X-Forwarded-For` that is not trusted (the leftmost one if all are), without that
     /// header `X-Real-IP`, and without either the peer. Hops to the left of one that is no address do not
     /// count, because no trusted proxy has vouched for them.
-    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.is_trusted(peer) {
             return peer;
@@ -109,7 +114,8 @@ mod tests {
             headers.insert(X_REAL_IP, HeaderValue::from_str(real).unwrap());
         }
         let networks: Vec<Network> = trusted.iter().map(|entry| entry.parse().unwrap()).collect();
-        TrustedProxies::new(&networks).client_address(peer.parse().unwrap(), &headers).to_string()
+        let (client, _) = TrustedProxies::new(&networks).resolve_client(peer.parse().unwrap(), &headers);
+        client.to_string()
     }
 
     #[test]
@@ -142,11 +148,15 @@ mod tests {
         let (mut headers, plain) = (HeaderMap::new(), HeaderMap::new());
         headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("1.1.1.1"));
         let trusting = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]);
-        assert!(!trusting.notice_ignored(&headers) && !trusting.has_ignored());
+        let notices = |proxies: &TrustedProxies, headers: &HeaderMap| {
+            let (_, is_first_ignored) = proxies.resolve_client("9.9.9.9".parse().unwrap(), headers);
+            is_first_ignored
+        };
+        assert!(!notices(&trusting, &headers) && !trusting.has_ignored());
         let trusting_none = TrustedProxies::new(&[]);
-        assert!(!trusting_none.notice_ignored(&plain) && !trusting_none.has_ignored());
-        assert!(trusting_none.notice_ignored(&headers));
-        assert!(!trusting_none.notice_ignored(&headers) && trusting_none.has_ignored());
+        assert!(!notices(&trusting_none, &plain) && !trusting_none.has_ignored());
+        assert!(notices(&trusting_none, &headers));
+        assert!(!notices(&trusting_none, &headers) && trusting_none.has_ignored());
     }
 
     #[test]

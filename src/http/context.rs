@@ -2,6 +2,7 @@
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
@@ -9,8 +10,18 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use serde_json::{Map, Value};
 use svc_model::{AUDIT_ORIGIN, AuditAction, AuditResource, ServiceError};
 use svc_store::{AuditEntry, AuditReceipt};
+use svc_transport::{ConnectionState, TlsPeer};
 
 use super::{Error, Principal, RequestId};
+
+/// Returns the client of the TLS connection of a request; `None` in plain text.
+pub(crate) fn tls_peer(request: &HttpRequest) -> Option<TlsPeer> {
+    match request.conn_data::<Rc<ConnectionState>>() {
+        Some(connection) => connection.tls(),
+        // A request of HTTP/2 shares its connection with others.
+        None => request.extensions().get::<TlsPeer>().cloned(),
+    }
+}
 
 /// The reason of a change, kept in the audit row.
 const CHANGE_CONTEXT: HeaderName = HeaderName::from_static("x-svc-change-context");

@@ -16,6 +16,7 @@ use serde_json::Value;
 use svc_registry::{LoadedChannel, Snapshot};
 
 use super::plane::{Plane, channel_path_start};
+use super::security_headers::HeaderWriter;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
@@ -96,7 +97,7 @@ impl CorsPolicy {
         &self,
         grant: Option<HeaderValue>,
         has_own_origins: bool,
-        answer: &mut HeaderMap,
+        answer: &mut HeaderWriter<'_>,
     ) {
         let rules = self.0.load();
         if has_own_origins || matches!(rules.origins, Origins::List(_)) {
@@ -105,12 +106,12 @@ impl CorsPolicy {
         let Some(origin) = grant else { return };
         // No browser takes the two together.
         let admits_credentials = rules.credentials && origin != "*";
-        answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        answer.set(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         if let Some(exposed) = &rules.exposed {
-            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+            answer.set(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
         if admits_credentials {
-            answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+            answer.set(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
     }
 
@@ -175,7 +176,8 @@ mod tests {
             request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
         let mut preflight = cors.preflight();
-        cors.write_headers(cors.allowed_origin(&request, Plane::Data), false, preflight.headers_mut());
+        let mut headers = HeaderWriter::new(preflight.headers_mut());
+        cors.write_headers(cors.allowed_origin(&request, Plane::Data), false, &mut headers);
         preflight.headers().clone()
     }
 

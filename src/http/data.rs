@@ -10,23 +10,28 @@ mod own_webhooks;
 pub(crate) mod served_channels;
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
-use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::config::ContentEncoding;
 use svc_model::{Code, ServiceError};
 use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
+use tokio::time::{Instant, sleep};
 
 use super::body::BodyLimit;
 use super::body_format::{BodyDecoding, DecodedBody};
 use super::error::write_accepted_form;
 use super::limits::refusal_pacer::is_refusal;
+use super::monitoring::metrics::method_label;
 use super::submissions::{self, SubmissionRequest};
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
@@ -37,6 +42,11 @@ const ACCEPTED: u16 = 202;
 
 /// The first status of a response that counts as a failure of the service.
 const FIRST_FAILURE: u16 = 500;
+
+/// Longest wait of a request for the first thread that serves.
+const LONGEST_START: Duration = Duration::from_secs(5);
+/// Pause between two looks for it.
+const START_POLL: Duration = Duration::from_millis(10);
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
@@ -62,25 +72,28 @@ const METHODS: [Method; 6] =
 
 /// Serves every path of the data plane. Refusals for lack of capacity leave at a bounded rate, so that
 /// callers who do not back off cannot take the threads that accepted work needs.
-pub(crate) async fn submit(
+///
+/// The future is large, and the framework would move it several times for every request.
+pub(crate) fn submit(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
     context: RequestContext,
-) -> Result<HttpResponse, Error> {
-    let mut body_bytes = 0;
-    let mut span = begin_span(&request, &state, &context);
-    let answer = answer_request(&request, payload, &state, context, &mut body_bytes, &mut span).await;
-    if span.is_recording() {
-        let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
-        span.set_response(status.as_u16(), FIRST_FAILURE);
-    }
-    drop(span);
-    if is_refusal(&answer) && !state.process.lifecycle.is_draining() {
-        // Rare and large, as what is boxed below: the future of a request is moved several times.
-        Box::pin(state.edge.pacer.pace(body_bytes, || hold_head(&request, &state))).await;
-    }
-    answer
+) -> LocalBoxFuture<'static, Result<HttpResponse, Error>> {
+    Box::pin(async move {
+        let mut body_bytes = 0;
+        let mut span = begin_span(&request, &state, &context);
+        let answer = answer_request(&request, payload, &state, context, &mut body_bytes, &mut span).await;
+        if span.is_recording() {
+            let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
+            span.set_response(status.as_u16(), FIRST_FAILURE);
+        }
+        drop(span);
+        if is_refusal(&answer) && !state.process.lifecycle.is_draining() {
+            Box::pin(state.edge.pacer.pace(body_bytes, || hold_head(&request, &state))).await;
+        }
+        answer
+    })
 }
 
 /// Takes the bytes of the head of a request whose answer is held back; the server keeps the head until the answer leaves.
@@ -139,6 +152,10 @@ async fn answer_request(
     };
     set_route(span, request.method(), &resolution);
     let received = receive_body(request, payload, state, accepted_encodings(&resolution), body_bytes).await;
+    let mut worker = local_worker(request);
+    if worker.is_none() {
+        worker = Box::pin(await_worker(request, state)).await;
+    }
     // A body may take long: the current snapshot decides.
     if state.serving.registry.snapshot().generation() != generation {
         resolution = resolve(&state.serving.registry.snapshot())?;
@@ -157,7 +174,7 @@ async fn answer_request(
     let answer = match prepared {
         Ok(mut message) => {
             message.trace_context = span.context().clone();
-            state.serving.registry.submit(local_worker(request), &resolution, message).await
+            state.serving.registry.submit(worker, &resolution, message).await
         }
         Err(error) => Err(record_body_refusal(&resolution, error)),
     };
@@ -196,6 +213,17 @@ fn local_worker(request: &HttpRequest) -> Option<WorkerId> {
     request.app_data::<LocalWorker>().and_then(|worker| worker.0.get())
 }
 
+/// Waits until a thread of the process serves, and returns the worker of this one. A request over a socket that was there
+/// before the process meets this moment of its start.
+async fn await_worker(request: &HttpRequest, state: &AppState) -> Option<WorkerId> {
+    let (process, end) = (&state.process, Instant::now() + LONGEST_START);
+    let is_waited_for = || process.lifecycle.is_ready() && !process.workers.has_any(&state.serving.registry);
+    while is_waited_for() && Instant::now() < end {
+        sleep(START_POLL).await;
+    }
+    local_worker(request)
+}
+
 /// Refuses a method that the data plane does not have.
 fn check_method(method: &Method) -> Result<(), ServiceError> {
     if METHODS.contains(method) {
@@ -222,20 +250,33 @@ async fn answer_unresolved(
     unknown: ServiceError,
     is_submission: bool,
 ) -> Result<HttpResponse, Error> {
+    let is_not_found = unknown.status() == StatusCode::NOT_FOUND.as_u16();
+    // A caller that takes a 404 for final would give up for good.
+    if is_not_found && state.process.dev.get().is_some_and(|project| project.is_loading()) {
+        return Err(ServiceError::unavailable("The project is being loaded").with_retry_after(1).into());
+    }
     if let Ok(query) = &query
-        && unknown.status() == StatusCode::NOT_FOUND.as_u16()
+        && is_not_found
     {
         let start = context.channel_path_start;
         if let Some(answer) = documents::answer_document(request, start, query, state) {
             return answer;
         }
-        if let Some(own) = OwnWebhookRequest::parse(request.method(), channel_path(request, context))
+        let parse = |path| OwnWebhookRequest::parse(request.method(), path);
+        let path = channel_path(request, context);
+        // A mount may have the name of these paths.
+        if let Some(own) = parse(path).or_else(|| parse(state.edge.planes.behind_mount(path)))
             && !state.serving.consumers.directory().current().is_empty()
         {
-            return own.answer(request, payload.into_inner(), query, state, context).await;
+            return own?.answer(request, payload.into_inner(), query, state, context).await;
         }
     }
-    if is_submission {
+    let path = channel_path(request, context);
+    let refusal = submissions::refuse_write(request.method(), path);
+    if let Some(refusal) = refusal.filter(|_| is_not_found) {
+        return Err(refusal.into());
+    }
+    if is_submission || (is_not_found && submissions::is_address(path)) {
         return Err(submissions::unknown().into());
     }
     Err(query.err().unwrap_or(unknown).into())
@@ -285,7 +326,7 @@ async fn receive_body(
     let mut payload = payload.into_inner();
     let limit = BodyLimit::of_payloads(state);
     let body = body::read_body(request, &mut payload, limit, accepted, Some(&mut permit));
-    let raw = state.process.lifecycle.receive_body(body).await?;
+    let raw = state.process.lifecycle.receive_body(pin!(body)).await?;
     *body_bytes = raw.len();
     Ok((raw, permit))
 }
@@ -337,7 +378,7 @@ fn build_message(
     Ok(Box::new(DataRequest {
         ingress: Ingress::Http,
         delivery: if resolution.is_async { Delivery::Async } else { Delivery::Sync },
-        method: request.method().as_str().to_owned(),
+        method: method_label(request.method()).into(),
         is_callback: resolution.is_callback,
         params: std::mem::take(&mut resolution.params),
         query,
@@ -362,8 +403,13 @@ fn to_http_response(answer: ChannelResponse) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = HttpResponse::build(status);
     for (name, value) in &answer.headers {
-        // Several lines of one name are several values.
-        response.append_header((name.as_str(), value.as_str()));
+        // Several lines of one name are several values. The line that most answers have needs no parser.
+        match (name.as_str(), value.as_str()) {
+            ("content-type", "application/json") => {
+                response.append_header((CONTENT_TYPE, HeaderValue::from_static("application/json")))
+            }
+            line => response.append_header(line),
+        };
     }
     response.body(answer.body)
 }

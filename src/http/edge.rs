@@ -33,6 +33,7 @@ use svc_transport::{ConnectionState, TlsPeer};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
+use super::context::tls_peer;
 use super::cors::{find_listed_origin, find_listing_channel};
 use super::error::X_TRACE_ID;
 use super::monitoring::metrics::method_label;
@@ -40,7 +41,7 @@ use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, CONSOLE, DATA_PATH, DOCS_FILE, Plane, Planes, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{
-    CONSOLE_POLICY, CONSOLE_REFERRER, DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY,
+    CONSOLE_POLICY, CONSOLE_REFERRER, DOCS_POLICY, HeaderWriter, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY,
 };
 use super::{Error, Principal, RequestContext, RequestId};
 use crate::router::described_path;
@@ -183,8 +184,8 @@ impl Exchange {
         let headers = request.headers();
         let peer =
             request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
-        let client_ip = state.edge.proxies.client_address(peer, headers);
-        if state.edge.proxies.notice_ignored(headers) {
+        let (client_ip, is_first_ignored) = state.edge.proxies.resolve_client(peer, headers);
+        if is_first_ignored {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
@@ -210,14 +211,11 @@ impl Exchange {
                 None => state.edge.cors.allowed_origin(headers, plane),
             },
             has_own_origins: listed.is_some(),
-            tls: match &connection {
-                Some(connection) => connection.tls(),
-                // A request of HTTP/2 shares its connection with others.
-                None => request.extensions().get::<TlsPeer>().cloned(),
-            },
+            tls: tls_peer(request.request()),
             connection,
             is_stream: Cell::new(false),
-            is_last: Cell::new(false),
+            // Another protocol is never spoken, and the framework closes such a connection: its client has to know.
+            is_last: Cell::new(request.head().connection_type() == ConnectionType::Upgrade),
         }
     }
 
@@ -236,7 +234,7 @@ impl Exchange {
         if let Err(error) = self.check_client_certificate() {
             return Some(Error(error).to_response(Some(&self.id)));
         }
-        if let Err(error) = self.check_page(request) {
+        if let Err(error) = self.check_page(request, public) {
             return Some(Error(error).to_response(Some(&self.id)));
         }
         let principal = match self.plane {
@@ -302,9 +300,14 @@ impl Exchange {
         Err(ServiceError::forbidden("The client certificate has expired or is no longer accepted"))
     }
 
-    /// Refuses a request of a foreign web page to an admin API that asks for no key.
-    fn check_page(&self, request: &ServiceRequest) -> Result<(), ServiceError> {
-        if self.plane != Plane::Admin {
+    /// Refuses a request of a foreign web page to an admin API without a key, and to metrics for this machine alone.
+    fn check_page(&self, request: &ServiceRequest, public: bool) -> Result<(), ServiceError> {
+        let is_guarded = match self.plane {
+            Plane::Admin => true,
+            Plane::Operational("/metrics") => public && self.state.config.listens_on_loopback(),
+            _ => false,
+        };
+        if !is_guarded {
             return Ok(());
         }
         // The admin API grants reads to no origin but those that are listed.
@@ -408,26 +411,26 @@ impl Exchange {
         if self.is_last.get() || self.state.process.lifecycle.is_draining() {
             answer.head_mut().set_connection_type(ConnectionType::Close);
         }
-        let headers = answer.headers_mut();
-        headers.insert(X_REQUEST_ID, self.id.header());
+        let mut headers = HeaderWriter::new(answer.headers_mut());
+        headers.set(X_REQUEST_ID, self.id.header());
         for (name, value) in SECURITY_HEADERS {
-            headers.insert(name, value);
+            headers.set(name, value);
         }
         if self.tls.is_some() {
             let (name, value) = STRICT_TRANSPORT_SECURITY;
-            headers.insert(name, value);
+            headers.set(name, value);
         }
         if matches!(self.plane, Plane::Operational(DOCS | DOCS_FILE)) {
-            headers.insert(CONTENT_SECURITY_POLICY, DOCS_POLICY);
+            headers.replace(CONTENT_SECURITY_POLICY, DOCS_POLICY);
         }
         if self.plane == Plane::Operational(CONSOLE) {
-            headers.insert(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
-            headers.insert(REFERRER_POLICY, CONSOLE_REFERRER);
+            headers.replace(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
+            headers.replace(REFERRER_POLICY, CONSOLE_REFERRER);
         }
         if self.plane == Plane::Admin {
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.set(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        self.state.edge.cors.write_headers(self.cors.clone(), self.has_own_origins, headers);
+        self.state.edge.cors.write_headers(self.cors.clone(), self.has_own_origins, &mut headers);
         self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
         let trace_id = answer.headers().get(X_TRACE_ID).and_then(|id| id.to_str().ok());
         self.log_access(status, took, trace_id);

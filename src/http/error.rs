@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, TRACE_ID_HEADER};
@@ -19,6 +19,12 @@ pub(crate) const X_TRACE_ID: HeaderName = HeaderName::from_static(TRACE_ID_HEADE
 /// The content type of problem details.
 const PROBLEM_TYPE: &str = "application/problem+json";
 const PROBLEM: HeaderValue = HeaderValue::from_static(PROBLEM_TYPE);
+
+/// Makes the refusal of a method of a path that is known.
+pub(crate) fn refuse_method(method: &Method, allowed: &'static str) -> ServiceError {
+    ServiceError::method_not_allowed(format!("{method} is not allowed here; use {allowed}"))
+        .with_allow(allowed)
+}
 
 /// The error of every handler: the envelope, its status, and its headers.
 ///

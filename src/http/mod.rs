@@ -31,9 +31,12 @@ mod urlencoded;
 pub use auth::{AdminAccess, AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
-pub(crate) use body::{BodyLimit, OptionalJsonBody, SentJsonBody, read_encodings};
+pub(crate) use body::{
+    BodyLimit, ComponentBody, OptionalJsonBody, SentComponentBody, SentJsonBody, read_encodings,
+};
 pub(crate) use body_format::{BodyDecoding, DecodedBody};
 pub use client_ip::TrustedProxies;
+pub(crate) use context::tls_peer;
 pub use context::{AdminCaller, RequestContext};
 pub(crate) use cors::CorsPolicy;
 pub(crate) use data::served_channels::ChannelDocuments;

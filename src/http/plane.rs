@@ -57,6 +57,12 @@ impl Planes {
         &self.mounts
     }
 
+    /// Returns what is behind the mount in the part of a data path that names the channel.
+    pub(crate) fn behind_mount<'p>(&self, path: &'p str) -> &'p str {
+        let mount = self.mounts.iter().find(|mount| *mount != "/" && is_below(path, mount));
+        mount.and_then(|mount| path.strip_prefix(mount.as_str())).unwrap_or(path)
+    }
+
     /// Returns the plane of a path. If the raw and the decoded path differ, classify both and take the
     /// stricter plane.
     pub(crate) fn plane_of(&self, path: &str) -> Plane {
@@ -131,6 +137,16 @@ mod tests {
             ("/", Plane::Other),
         ] {
             assert_eq!(planes.plane_of(path), plane, "{path}");
+        }
+    }
+
+    #[test]
+    fn mount_is_taken_off_by_whole_segments() {
+        let planes = Planes::new(&["/".to_owned(), "/hooks".to_owned()], None);
+        for (path, expected) in
+            [("/hooks/webhooks", "/webhooks"), ("/hooks", ""), ("/hooksa", "/hooksa"), ("/a", "/a")]
+        {
+            assert_eq!(planes.behind_mount(path), expected, "{path}");
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn parse(query: &str) -> Result<Map<String, Value>, ServiceError> {
     if query.is_empty() {
         return Ok(Map::new());
     }
-    pairs(query).map(|(name, value)| Ok((decode(name, PLACE)?, decode(value, PLACE)?.into()))).collect()
+    pairs(query).map(|(name, value)| Ok((decode(name, &PLACE)?, decode(value, &PLACE)?.into()))).collect()
 }
 
 #[cfg(test)]

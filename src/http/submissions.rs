@@ -7,12 +7,13 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use svc_api::{DataEnvelope, SubmissionError, SubmissionState};
 use svc_channels::{ChannelResponse, TRACE_ID_HEADER};
-use svc_contract::remove_response_control;
+use svc_contract::ResponseControl;
 use svc_model::ServiceError;
 use svc_store::{TraceRecord, TraceStatus};
 use uuid::Uuid;
 
 use super::auth::is_token_of;
+use super::error::refuse_method;
 use super::plane::DATA_PREFIX;
 use super::{Error, RequestContext};
 use crate::state::AppState;
@@ -24,31 +25,33 @@ const TOKEN: &str = "token";
 /// Seconds after which a caller may look again while its submission has not ended.
 const LOOK_AGAIN: HeaderValue = HeaderValue::from_static("1");
 
+/// The methods that read the state of a submission.
+const READS: &str = "GET, HEAD";
+
 /// Mark of asynchronous delivery in a path.
 const ASYNC: &str = "/async";
 
-/// A request for the state of a submission: `{channel or route}/async/{id}`.
+/// A request for the state of a submission: `{channel or route}/async/{id}`. Its id and its token decide, not the channel
+/// at that path now: the address that a caller was given stays good when the route of its channel changes.
 #[derive(Debug)]
-pub(super) struct SubmissionRequest<'a> {
-    /// The part of the path that leads to the channel, still percent-encoded.
-    channel: &'a str,
+pub(super) struct SubmissionRequest {
     id: Uuid,
     token: Option<Vec<u8>>,
 }
 
-impl<'a> SubmissionRequest<'a> {
+impl SubmissionRequest {
     /// Reads the request off the part of a path that names the channel; `None` for any other request.
     pub(super) fn parse(
         request: &HttpRequest,
-        path: &'a str,
+        path: &str,
         query: Option<&Map<String, Value>>,
     ) -> Option<Self> {
         if *request.method() != Method::GET && *request.method() != Method::HEAD {
             return None;
         }
-        let (channel, id) = split_path(path)?;
+        let id = submission_id(path)?;
         let token = token_of(request.headers(), query);
-        Some(Self { channel, id, token })
+        Some(Self { id, token })
     }
 
     /// Returns `true` if the request carries a token, which no request for a channel does.
@@ -59,7 +62,7 @@ impl<'a> SubmissionRequest<'a> {
     /// Answers with the state.
     ///
     /// # Errors
-    /// 404, the same for an unknown id, another channel, and a missing or wrong token; the error of the database.
+    /// 404, the same for an unknown id, and a missing or wrong token; the error of the database.
     pub(super) async fn answer(&self, state: &AppState) -> Result<HttpResponse, Error> {
         let (traces, id) = (state.store.traces(), self.id.to_string());
         let access = traces.access(&id).await?.and_then(|access| access.token_hash);
@@ -68,22 +71,34 @@ impl<'a> SubmissionRequest<'a> {
             _ => false,
         };
         let trace = if is_holder { traces.get(&id).await? } else { None };
-        let snapshot = state.serving.registry.snapshot();
-        let leads_here = |trace: &TraceRecord| {
-            snapshot.leads_to(self.channel, &trace.row.channel, trace.row.channel_id.as_deref())
-        };
-        match trace.filter(leads_here) {
+        match trace {
             Some(trace) => Ok(state_response(trace)),
             None => Err(unknown().into()),
         }
     }
 }
 
-/// Splits a path into that of the channel and the id of a submission.
-fn split_path(path: &str) -> Option<(&str, Uuid)> {
-    let (rest, id) = path.trim_end_matches('/').rsplit_once('/')?;
-    let channel = rest.strip_suffix(ASYNC)?;
-    Some((channel, Uuid::try_parse(id).ok()?))
+/// Returns the part of a path that names a submission.
+fn submission_name(path: &str) -> Option<&str> {
+    let (accepting, name) = path.trim_end_matches('/').rsplit_once('/')?;
+    accepting.ends_with(ASYNC).then_some(name)
+}
+
+/// Returns the id of the submission that a path asks about.
+fn submission_id(path: &str) -> Option<Uuid> {
+    Uuid::try_parse(submission_name(path)?).ok()
+}
+
+/// Returns `true` for the address of a submission, also of one that cannot be.
+pub(super) fn is_address(path: &str) -> bool {
+    submission_name(path).is_some()
+}
+
+/// Returns the refusal of a request at the address of a submission by a method that does not read its state.
+pub(super) fn refuse_write(method: &Method, path: &str) -> Option<ServiceError> {
+    let reads = *method == Method::GET || *method == Method::HEAD;
+    submission_id(path).filter(|_| !reads)?;
+    Some(refuse_method(method, READS))
 }
 
 /// Returns the one refusal of the data plane.
@@ -106,10 +121,11 @@ pub(crate) fn state_response(trace: TraceRecord) -> HttpResponse {
 /// Returns the facts that the token opens: the state of the submission, the content of a synchronous answer, and the
 /// codes and tasks of errors.
 fn to_state(trace: TraceRecord) -> SubmissionState {
-    let TraceRecord { row, result_json, deliver_at, .. } = trace;
+    let TraceRecord { row, result_json, .. } = trace;
     let result: Option<Value> = result_json.and_then(|text| serde_json::from_str(&text).ok());
     let errors = result.as_ref().map(public_errors).unwrap_or_default();
-    let data = result.filter(|_| row.status == TraceStatus::Completed.name()).and_then(result_data);
+    let completed = result.filter(|_| row.status == TraceStatus::Completed.name());
+    let data = completed.and_then(result_data);
     SubmissionState {
         id: row.id,
         status: TraceStatus::to_public(row.status),
@@ -117,7 +133,7 @@ fn to_state(trace: TraceRecord) -> SubmissionState {
         channel: row.channel,
         attempt: row.attempt,
         next_retry_at: row.next_retry_at,
-        deliver_at,
+        deliver_at: row.deliver_at,
         created_at: row.created_at,
         started_at: row.started_at,
         completed_at: row.completed_at,
@@ -128,11 +144,14 @@ fn to_state(trace: TraceRecord) -> SubmissionState {
     }
 }
 
-/// Returns the data of a run without the members by which its workflow shapes a response.
+/// Returns the data of a run; of a shaped answer the body. The result keeps the control document of a channel that shapes
+/// its answers.
 fn result_data(mut result: Value) -> Option<Value> {
     let mut data = result.get_mut("context")?.get_mut("data")?.take();
-    remove_response_control(&mut data);
-    Some(data)
+    Some(match ResponseControl::take(&mut data) {
+        Some(control) => control.select_body(data),
+        None => data,
+    })
 }
 
 fn public_errors(result: &Value) -> Vec<SubmissionError> {
@@ -220,6 +239,8 @@ mod tests {
             attempt: 2,
             attempt_of: None,
             next_retry_at: Some(instant),
+            deliver_at: Some(instant),
+            rerun_of: Some("canary".into()),
         };
         let task_trace_json = Some(json!({"steps": [{"message": "canary"}]}).to_string());
         let result_json = Some(result.to_string());
@@ -228,11 +249,9 @@ mod tests {
             result_json,
             task_trace_json,
             distributed_trace_id: None,
-            deliver_at: Some(instant),
             cancel_requested_at: Some(instant),
             cancelled_by: Some("canary".into()),
             in_flight_json: Some(json!(["canary"]).to_string()),
-            rerun_of: Some("canary".into()),
             reruns: vec!["canary".into()],
             attempts: Vec::new(),
         }
@@ -241,14 +260,14 @@ mod tests {
     #[test]
     fn last_two_segments_name_the_submission() {
         let id = Uuid::from_u128(7);
-        for (path, channel) in [
-            (format!("/jobs/async/{id}"), Some("/jobs")),
-            (format!("/shop/orders/async/{id}/"), Some("/shop/orders")),
-            (format!("/jobs/{id}"), None),
-            ("/jobs/async".to_owned(), None),
-            ("/jobs/async/7".to_owned(), None),
+        for (path, is_submission) in [
+            (format!("/jobs/async/{id}"), true),
+            (format!("/shop/orders/async/{id}/"), true),
+            (format!("/jobs/{id}"), false),
+            ("/jobs/async".to_owned(), false),
+            ("/jobs/async/7".to_owned(), false),
         ] {
-            assert_eq!(split_path(&path), channel.map(|channel| (channel, id)), "{path}");
+            assert_eq!(submission_id(&path), is_submission.then_some(id), "{path}");
         }
     }
 
@@ -265,6 +284,22 @@ mod tests {
         assert_eq!(state["message"], json!({"context": {"data": {"a": 1}}}));
         assert_eq!(state["errors"], json!([{"code": "HTTP_ERROR", "task_id": "call"}]));
         assert_eq!((&state["attempt"], &state["duration_ms"]), (&json!(2), &json!(1.5)));
+    }
+
+    #[test]
+    fn shaped_submission_shows_the_body_alone() {
+        let data = |control: Value| {
+            let data = json!({"shown": {"a": 1}, "kept": "canary", "_svc": {"response": control}});
+            let result = json!({"context": {"data": data}});
+            json!(to_state(trace("completed", &result)))
+        };
+        let state = data(json!({"status": 201, "body_path": "data.shown"}));
+        assert!(!state.to_string().contains("canary"), "{state}");
+        assert_eq!(state["data"], json!({"a": 1}));
+        assert_eq!(state["message"], json!({"context": {"data": {"a": 1}}}));
+        assert_eq!(data(json!({"body_path": "absent"}))["data"], json!(null));
+        assert_eq!(data(json!({"status": 204}))["data"], json!(null));
+        assert_eq!(data(json!({"status": 201}))["data"], json!({"shown": {"a": 1}, "kept": "canary"}));
     }
 
     #[test]

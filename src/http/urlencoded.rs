@@ -1,5 +1,6 @@
 //! Names and values in the form of `application/x-www-form-urlencoded`.
 
+use std::fmt::Display;
 use std::iter;
 
 use svc_model::ServiceError;
@@ -10,11 +11,11 @@ pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
-/// Decodes a name or a value once; `place` names the whole text in an error.
+/// Decodes a name or a value once; `place` names it in an error.
 ///
 /// # Errors
 /// 400 for a broken escape or invalid UTF-8.
-pub(crate) fn decode(text: &str, place: &str) -> Result<String, ServiceError> {
+pub(crate) fn decode(text: &str, place: &dyn Display) -> Result<String, ServiceError> {
     if !text.contains(['%', '+']) {
         return Ok(text.to_owned());
     }

@@ -19,6 +19,7 @@ pub use crate::process::log_queue::DroppedMessages;
 use crate::process::log_queue::{LogQueue, WRITER_THREAD};
 pub use crate::process::log_tap::LogTap;
 use crate::process::log_tap::TappedQueue;
+use crate::process::printable_log::{PrintableDecorator, PrintableJson};
 
 /// The root logger and the guard of its writer.
 pub struct Logs {
@@ -55,7 +56,8 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     let (drain, guard) = match (journal, format) {
         (Some(journal), _) => LogQueue::start(journal.ignore_res()),
         (None, LogFormat::Pretty) => {
-            let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
+            let terminal = slog_term::TermDecorator::new().stderr().build();
+            let lines = slog_term::FullFormat::new(PrintableDecorator(terminal));
             LogQueue::start(lines.use_utc_timestamp().build().ignore_res())
         }
         (None, LogFormat::Json) => LogQueue::start(json(io::stderr()).ignore_res()),
@@ -117,14 +119,15 @@ pub fn to_tracing() -> Logger {
 
 /// One JSON object per line, each written whole.
 #[expect(clippy::disallowed_methods, reason = "the time of a message is the clock of the machine")]
-fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
+fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<PrintableJson<W>>> {
     let keys = slog::o!(
         "ts" => slog::FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Nanos, true)),
         "level" => slog::FnValue(|record: &Record<'_>| level_name(record.level())),
         "msg" => slog::PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
         "target" => slog::FnValue(|record: &Record<'_>| record.module()),
     );
-    let json = slog_json::Json::new(output).set_newlines(true).set_flush(true).add_key_value(keys);
+    let json = slog_json::Json::new(PrintableJson::new(output));
+    let json = json.set_newlines(true).set_flush(true).add_key_value(keys);
     Mutex::new(json.build())
 }
 

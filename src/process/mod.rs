@@ -7,6 +7,7 @@ mod journal;
 mod log_queue;
 pub(crate) mod log_tap;
 pub mod logging;
+mod printable_log;
 pub(crate) mod service_manager;
 pub mod signals;
 pub(crate) mod watchdog;

@@ -184,12 +184,16 @@ fn describe_lack(plan: &CanaryPlan, figures: &CanaryFigures) -> String {
 fn describe(verdict: CanaryVerdict, figures: &CanaryFigures, rollout: &CanaryRollout) -> String {
     let gate = &rollout.plan.gate;
     match verdict {
-        CanaryVerdict::Slower => format!(
-            "its 99th percentile is {:.2} times that of version {}, of {} permitted",
-            figures.p99_ratio.unwrap_or_default(),
-            rollout.stable_version,
-            gate.max_p99_ratio
-        ),
+        CanaryVerdict::Slower => {
+            let slowest = figures.slowest();
+            format!(
+                "the {}th percentile of its durations is {:.2} times that of version {}, of {} permitted",
+                slowest.percent,
+                slowest.ratio().unwrap_or_default(),
+                rollout.stable_version,
+                gate.max_p99_ratio
+            )
+        }
         CanaryVerdict::Different => format!(
             "{:.4} of the compared runs differ from those of version {}, of {} permitted",
             figures.difference_ratio.unwrap_or_default(),

@@ -548,29 +548,28 @@ def lease_cannot_be_renewed(world):
     database.sql("ALTER TABLE nodes RENAME TO nodes_away")
 
 
-def with_backup(world, aged, days):
-    """A server whose schedule makes no further backup, with a file that is older than it is."""
-    settings = {"BACKUPS__SCHEDULE": "0 0 3 1 1 *", "BACKUPS__VERIFY_DAYS": "365"}
-    server = world.started(settings)
-    backups = server.directory / "backups"
-    wait_until("the first backup is checked", lambda: (backups / "svc_backup_verified").exists())
-    server.signal(signal.SIGTERM)
-    server.process.wait()
-    then = time.time() - days * 86400
-    for file in backups.glob(aged):
-        os.utime(file, (then, then))
+@causes("SvcBackupIsOld")
+def no_backup_can_be_made(world):
+    server = world.server({"BACKUPS__SCHEDULE": "@daily"})
+    # A file in the place of the directory.
+    (server.directory / "backups").write_text("")
     server.start()
     world.watch()
 
 
-@causes("SvcBackupIsOld")
-def no_backup_for_three_days(world):
-    with_backup(world, "*.db", 3)
-
-
 @causes("SvcBackupIsUnverified")
-def no_check_for_fifteen_days(world):
-    with_backup(world, "svc_backup_verified", 15)
+def no_check_succeeds_for_fifteen_days(world):
+    server = world.started({"BACKUPS__SCHEDULE": "0 0 3 1 1 *", "BACKUPS__VERIFY_DAYS": "7"})
+    backups = server.directory / "backups"
+    wait_until("the first backup is checked", lambda: (backups / "svc_backup_verified").exists())
+    server.signal(signal.SIGTERM)
+    server.process.wait()
+    for file in backups.glob("*.db"):
+        file.write_bytes(b"this is no database")
+    then = time.time() - 15 * 86400
+    os.utime(backups / "svc_backup_verified", (then, then))
+    server.start()
+    world.watch()
 
 
 ONLY_SIMULATED |= {

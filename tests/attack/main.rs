@@ -2,7 +2,8 @@
 //! before next to it.
 //!
 //! Bounded in time, connections and memory; loopback only. `attack BINARY short|full [NAME…]` runs all
-//! attacks or those named. The exit code is 1 if a promise was broken.
+//! attacks or those named. The exit code is 1 if a promise was broken. `SVC_ATTACK_CALLS` is the number of calls of
+//! `plugins`.
 
 mod cache;
 mod connections;
@@ -16,6 +17,7 @@ mod idempotency;
 mod lockout;
 mod loopback_web;
 mod memory;
+mod plugins;
 mod pooler;
 mod recoveries;
 mod rolling;
@@ -35,8 +37,11 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 /// An attack: the promise, and the code that measures it.
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
+/// The variable with the number of calls that an attack makes of what works.
+const CALLS: &str = "SVC_ATTACK_CALLS";
+
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 20] = [
+const ATTACKS: [Attack; 21] = [
     recoveries::ATTACK,
     rolling::ATTACK,
     pooler::ATTACK,
@@ -57,6 +62,7 @@ const ATTACKS: [Attack; 20] = [
     memory::ATTACK,
     h2_heads::ATTACK,
     disk::ATTACK,
+    plugins::ATTACK,
 ];
 
 fn main() -> io::Result<ExitCode> {
@@ -64,7 +70,10 @@ fn main() -> io::Result<ExitCode> {
     let (Some(binary), Some(form)) = (args.next(), args.next()) else {
         return Err(io::Error::other("usage: attack SVC_SERVER_BINARY short|full [NAME…]"));
     };
-    let target = AttackTarget { binary: PathBuf::from(binary), short: form == "short" };
+    let calls = std::env::var_os(CALLS).filter(|number| !number.is_empty());
+    let calls = calls.map(|number| number.to_string_lossy().parse::<usize>()).transpose();
+    let calls = calls.map_err(|error| io::Error::other(format!("{CALLS}: {error}")))?;
+    let target = AttackTarget { binary: PathBuf::from(binary), short: form == "short", calls };
     let names: Vec<String> = args.collect();
     if let Some(unknown) =
         names.iter().find(|name| !ATTACKS.iter().any(|(promise, _)| promise.name == **name))

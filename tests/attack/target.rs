@@ -15,6 +15,8 @@ pub(crate) struct AttackTarget {
     pub(crate) binary: PathBuf,
     /// The short form: the same attacks at a size that fits a test run, on a binary that may be unoptimised.
     pub(crate) short: bool,
+    /// Calls of plugins that work, if not as many as the form has.
+    pub(crate) calls: Option<usize>,
 }
 
 impl AttackTarget {

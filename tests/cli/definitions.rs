@@ -223,6 +223,9 @@ fn channels_pause_and_resume_by_id_and_tag() {
     assert_eq!(cli.ok(&["channels", "pause", "a", "b", "--reason", "down", "-q"]), "a\nb\n");
     let health = cli.ok(&["health"]);
     assert!(health.contains("paused a: down"), "{health}");
+    let listed = cli.ok(&["channels", "list"]);
+    assert_eq!(listed.matches("active, paused").count(), 2, "{listed}");
+    assert_eq!(cli.json(&["channels", "list"])["data"][0]["status"], "active");
     let paused = cli.ok(&["channels", "pause", "a", "--reason", "still down", "--until", "2h"]);
     assert_eq!(paused, "Paused channel 'a'.\n");
     let refusal =
@@ -233,6 +236,7 @@ fn channels_pause_and_resume_by_id_and_tag() {
     cli.fails(&["channels", "pause", "a"], 2);
     cli.fails(&["channels", "pause", "a", "--tag", "t", "--reason", "x"], 2);
     assert_eq!(cli.ok(&["channels", "resume", "a", "b"]), "Resumed channel 'a'.\nResumed channel 'b'.\n");
+    assert!(!cli.ok(&["channels", "list"]).contains("paused"));
     assert_eq!(cli.ok(&["channels", "resume", "--tag", "none"]), "Resumed no channel: none matches.\n");
 }
 

@@ -1,11 +1,13 @@
 //! `svc-server dev`: a project directory that is served while its author works.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 use crate::support::{launch, server_binary, start};
@@ -47,11 +49,34 @@ fn project(server: &ServerProcess) -> Value {
     server.client().get(DEV).unwrap().json()["data"].clone()
 }
 
+/// Returns the name of a channel.
+fn name(server: &ServerProcess, id: &str) -> Value {
+    server.client().get(&format!("/api/v1/admin/channels/{id}")).unwrap().json()["data"]["name"].clone()
+}
+
 /// Changes a part of a file.
 fn edit(file: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(from), "{text}");
     fs::write(file, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn channel_is_unavailable_until_its_project_serves() {
+    let launch = launch();
+    make_project(&launch);
+    let server = launch.args(&["dev", "shop"]).start().unwrap();
+    let mut refusals = BTreeSet::new();
+    expect(&server, "the channel answers", || {
+        let status = server.client().json("POST", ORDERS, &json!({"qty": 3})).unwrap().status;
+        let is_served = status == 200;
+        if !is_served {
+            refusals.insert(status);
+        }
+        is_served
+    });
+    // A fast machine refuses none.
+    assert!(refusals.iter().all(|status| *status == 503), "{refusals:?}\n{}", server.log_text());
 }
 
 #[test]
@@ -64,8 +89,7 @@ fn saved_change_is_served() {
     let served = project(&server);
     assert_eq!((&served["state"], &served["findings"]), (&json!("served"), &json!([])));
     assert!(shop.join(".svc/dev.db").is_file() && shop.join(".svc/.gitignore").is_file());
-    let log = server.log_text();
-    assert!(log.contains(&format!("POST http://{}{ORDERS}", server.address())), "{log}");
+    server.wait_for_log(&[&format!("POST http://{}{ORDERS}", server.address())]).unwrap();
 }
 
 #[test]
@@ -84,7 +108,7 @@ fn broken_save_leaves_what_served() {
     );
     assert!(finding["line"].is_u64() && finding["message"].to_string().contains("cache_raed"), "{refused}");
     assert_eq!(price(&server), Some(150));
-    assert!(server.log_text().contains("cache_raed"), "{}", server.log_text());
+    server.wait_for_log(&["cache_raed"]).unwrap();
 
     edit(&workflow, "name: cache_raed", "name: cache_read");
     expect(&server, "the repair is served", || project(&server)["state"] == "served");
@@ -113,6 +137,87 @@ fn definition_without_a_file_is_archived() {
     // A channel that comes back names its workflow, which does not yet.
     fs::write(&channel, text).unwrap();
     expect(&server, "the channel is refused", || project(&server)["state"] == "refused");
+}
+
+#[test]
+fn channel_with_another_id_keeps_its_name() {
+    let launch = launch();
+    let shop = make_project(&launch);
+    let server = watch(launch);
+    edit(&shop.join("channels/orders.yaml"), "channel_id: orders", "channel_id: intake");
+    expect(&server, "the new id serves", || {
+        name(&server, "intake") == "orders" && price(&server) == Some(150)
+    });
+    assert_eq!(name(&server, "orders"), Value::Null);
+}
+
+/// Writes a second channel, `other` on the route `/other`, and returns the file of the first one and its own.
+fn write_second_channel(shop: &Path) -> [PathBuf; 2] {
+    let [file, other] = ["orders", "other"].map(|name| shop.join(format!("channels/{name}.yaml")));
+    let text = fs::read_to_string(&file).unwrap();
+    let second = text.replace("_id: orders\nname: orders", "_id: other\nname: other");
+    fs::write(&other, second.replace("/orders", "/other")).unwrap();
+    [file, other]
+}
+
+#[test]
+fn two_channels_swap_their_routes() {
+    let launch = launch();
+    let shop = make_project(&launch);
+    let [file, other] = write_second_channel(&shop);
+    let server = watch(launch);
+    edit(&file, "/orders\nworkflow", "/other\nworkflow");
+    edit(&other, "/other\nworkflow", "/orders\nworkflow");
+    expect(&server, "the routes are swapped", || {
+        ["orders", "other"].into_iter().zip(["/other", "/orders"]).all(|(id, route)| {
+            let read = server.client().get(&format!("/api/v1/admin/channels/{id}")).unwrap().json();
+            read["data"]["route_pattern"] == route && read["data"]["status"] == "active"
+        })
+    });
+    expect(&server, "the project serves", || project(&server)["state"] == "served");
+    assert_eq!(price(&server), Some(150));
+}
+
+#[test]
+fn channels_refused_over_others_go_on_serving() {
+    let launch = launch();
+    let shop = make_project(&launch);
+    let [file, other] = write_second_channel(&shop);
+    let server = watch(launch);
+    for id in ["first", "second"] {
+        let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
+            "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": "price-order"});
+        create_and_activate(&mut server.client(), "channels", "channel_id", &channel).unwrap();
+    }
+    let is_refused = |id: &str| {
+        project(&server)["problems"].to_string().contains(&format!("channel '{id}' was not activated"))
+    };
+    edit(&other, "/other\nworkflow", "/second\nworkflow");
+    expect(&server, "one channel is refused", || is_refused("other"));
+    edit(&file, "/orders\nworkflow", "/first\nworkflow");
+    // The first one of those that are refused is named.
+    expect(&server, "both are refused", || is_refused("orders"));
+    let reloaded = server.client().json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
+    assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    assert_eq!(price(&server), Some(150));
+    let answer = server.client().json("POST", "/api/v1/data/other", &json!({"qty": 3})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn two_channels_swap_their_names() {
+    let launch = launch();
+    let shop = make_project(&launch);
+    let [file, other] = write_second_channel(&shop);
+    let text = fs::read_to_string(&file).unwrap();
+    let server = watch(launch);
+    fs::write(&file, text.replace("\nname: orders", "\nname: other")).unwrap();
+    edit(&other, "\nname: other", "\nname: orders");
+    expect(&server, "the names are swapped", || {
+        name(&server, "orders") == "other" && name(&server, "other") == "orders"
+    });
+    expect(&server, "it serves again", || price(&server) == Some(150));
+    expect(&server, "the project serves", || project(&server)["state"] == "served");
 }
 
 #[test]
@@ -194,6 +299,21 @@ fn every_run_is_recorded_with_its_details() {
     let rerun = client.json("POST", &format!("/api/v1/admin/traces/{id}/rerun"), &json!({"version": "same"}));
     let rerun = rerun.unwrap();
     assert_eq!(rerun.status, 202, "{}", rerun.text());
+}
+
+#[test]
+fn accepted_run_is_shown_without_its_token() {
+    let launch = launch();
+    make_project(&launch);
+    let server = watch(launch);
+    let accepted = server.client().json("POST", &format!("{ORDERS}/async"), &json!({"qty": 3})).unwrap();
+    let trace = accepted.json()["trace_id"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/admin/traces/{trace}");
+    expect(&server, "the run ended", || {
+        server.client().get(&path).unwrap().json()["data"]["status"] == "completed"
+    });
+    let shown = server.client().get(&path).unwrap().json()["data"].clone();
+    assert!(!shown["task_trace_json"]["steps"].as_array().unwrap().is_empty(), "{shown}");
 }
 
 #[test]

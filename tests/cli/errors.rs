@@ -67,6 +67,15 @@ fn server_of_another_version_and_other_programs_are_told() {
     let run = CliClient::new().run(&["health", "--server", &address]);
     assert!(run.code == 0 && run.err.contains("9.9.9"), "{run:?}");
 
+    let closed = Upstream::start(|_| {
+        let body = r#"{"status": "degraded", "version": "9.9.9", "components": {"channels": "degraded"}}"#;
+        UpstreamReply::new(200, body)
+    })
+    .unwrap();
+    let address = format!("http://{}", closed.address());
+    let run = CliClient::new().run(&["health", "--server", &address]);
+    assert!(run.code == 1 && run.err.contains("9.9.9") && run.err.contains("admin keys alone"), "{run:?}");
+
     let foreign = Upstream::start(|_| UpstreamReply::new(200, "<html>hello</html>")).unwrap();
     let address = format!("http://{}", foreign.address());
     let error = CliClient::new().fails(&["workflows", "list", "--server", &address], 1);

@@ -160,6 +160,8 @@ fn dead_letters_are_shown_requeued_and_purged() {
     assert_eq!(cli.ok(&["dlq", "list", "--exhausted", "-q"]), "");
     assert_eq!(cli.ok(&["dlq", "list", "--exhausted=false", "-q"]).trim(), id);
     assert_eq!(cli.ok(&["dlq", "list", "--since", "1h", "-q"]).trim(), id);
+    assert_eq!(cli.ok(&["dlq", "list", "--since", "-1h", "-q"]).trim(), id, "as the API takes it");
+    assert!(cli.fails(&["dlq", "list", "--since", "--exhausted"], 2).contains("a time is wanted"));
     assert_eq!(cli.ok(&["dlq", "list", "--until", "1h", "-q"]), "");
     let letter = cli.json(&["dlq", "get", &id])["data"].clone();
     let work = letter["attempt_of"].as_str().or(letter["trace_id"].as_str()).unwrap();
@@ -175,6 +177,7 @@ fn bulk_run_states_what_a_purge_loses() {
     let (_server, cli) = serving();
     assert_eq!(cli.run(&["send", "f", "--async", "--wait", "-d", "{}"]).code, 1);
     let purge = ["bulk", "start", "purge", "dead-letters", "--where", "channel=f"];
+    cli.ok(&["bulk", "start", "purge", "dead_letters", "--where", "channel=f", "--dry-run"]);
     let dry = cli.json(&[&purge[..], &["--dry-run"]].concat());
     assert_eq!((&dry["data"]["matched"], &dry["data"]["samples"][0]["channel"]), (&json!(1), &json!("f")));
     let asked = cli.run(&purge);

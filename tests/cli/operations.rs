@@ -43,6 +43,13 @@ fn health_tells_why_kafka_is_degraded() {
 }
 
 #[test]
+fn absent_metrics_are_looked_for_elsewhere() {
+    let server = start();
+    let error = CliClient::with_server(&server).fails(&["metrics"], 1);
+    assert!(error.contains("[NOT_FOUND]") && error.contains("metrics.bind_addr"), "{error}");
+}
+
+#[test]
 fn engine_shows_its_status_and_reloads() {
     let server = start();
     let cli = CliClient::with_server(&server);
@@ -79,6 +86,42 @@ fn consumers_and_their_keys_are_managed() {
     assert_eq!(cli.ok(&["consumers", "delete", "acme", "-y"]), "Deleted consumer 'acme'.\n");
     assert!(cli.fails(&["consumers", "get", "acme"], 1).contains("[NOT_FOUND]"));
     cli.fails(&["consumers", "create", "b", "--quota", "many"], 2);
+}
+
+#[test]
+fn plugin_is_pushed_once_it_is_built() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("tax").display().to_string();
+    cli.ok(&["new", "--plugin", "python", &folder]);
+    let refused = cli.fails(&["plugins", "push", &folder], 1);
+    assert!(refused.contains("plugin.wasm") && refused.contains("build the plugin"), "{refused}");
+    assert_eq!(cli.ok(&["plugins", "list", "-q"]), "");
+    assert!(cli.fails(&["plugins", "activate", "tax"], 1).contains("[NOT_FOUND]"));
+    // The header of a component alone: it is stored, and would fail to load.
+    std::fs::write(root.path().join("tax/plugin.wasm"), b"\0asm\x0d\0\x01\0").unwrap();
+    for _ in ["creates", "replaces"] {
+        assert!(cli.ok(&["plugins", "push", &folder]).contains("tax"));
+    }
+    assert_eq!(cli.ok(&["plugins", "list", "-q"]).trim(), "tax");
+    assert_eq!(cli.json(&["plugins", "get", "tax"])["data"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn exported_plugins_import_unchanged() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    // The header of a component alone: it is stored, and would fail to load.
+    let plugin = json!({"manifest": {"abi": "svc:plugin@1.0.0", "name": "rates", "version": "1.0.0", "functions": [
+        {"name": "eur", "description": "Converts to euros"}]}, "component": "AGFzbQ0AAQA="});
+    let file = cli.file("plugins.json", &json!([plugin]));
+    assert!(cli.ok(&["plugins", "import", "-f", &file]).contains("1 plugins imported"));
+    let exported = cli.json(&["plugins", "export", "rates"]);
+    assert_eq!(exported[0]["component"], plugin["component"]);
+    let file = cli.file("exported.json", &exported);
+    let again = cli.ok(&["plugins", "import", "-f", &file, "--on-conflict", "new_version"]);
+    assert!(again.contains("0 plugins imported, 1 unchanged"), "{again}");
 }
 
 #[test]
@@ -132,6 +175,20 @@ fn supervision_tree_is_shown_and_partly_restarted() {
     assert_eq!(cli.ok(&["actors", "restart", "channels/a", "--yes"]), "Restarted 'channels/a'.\n");
     assert!(cli.fails(&["actors", "restart", "channels/absent", "-y"], 1).contains("[NOT_FOUND]"));
     assert!(cli.ok(&["actors", "history"]).contains("channels/a"));
+}
+
+#[test]
+fn stats_of_a_quarantined_channel_say_so() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    serve_echo(&cli, "a");
+    let mut broken = channel("b", "a");
+    broken["config"] = json!({"auth": {"mode": "api_key", "keys": ["env://ABSENT_VARIABLE"]}});
+    cli.ok(&["channels", "create", "-d", &broken.to_string()]);
+    cli.run(&["channels", "activate", "b"]);
+    let stats = cli.run(&["channels", "stats", "b"]);
+    assert!(stats.code == 0 && stats.err.contains("is quarantined on this node"), "{stats:?}");
+    assert!(stats.err.contains("ABSENT_VARIABLE"), "{stats:?}");
 }
 
 #[test]

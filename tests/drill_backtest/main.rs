@@ -1,15 +1,15 @@
-//! `make drill-backtest`: a draft with a changed rule over stored runs, while the version before serves requests. The
-//! runs that differ are computed from their messages, by arithmetic of this program; the system that the workflow calls
+//! `make drill-backtest`: a draft with a changed rule over stored runs, without load and while the node serves requests at
+//! a steady rate. The runs that differ are computed from their messages, by arithmetic of this program; the system that the workflow calls
 //! sees if the backtest calls it.
 //!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 if anything was found.
+
+mod load;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use load::{ServedLoad, work_under_load};
 
 /// Bytes of a message.
 const MESSAGE_BYTES: usize = 4096;
@@ -37,21 +39,26 @@ const LONG: Duration = Duration::from_secs(120);
 /// Rows of a page.
 const PAGE: u64 = 200;
 
+/// Share of the rate that the node must serve during the backtest, in percent.
+const LEAST_SERVED: u64 = 95;
+const USAGE: &str = "usage: drill-backtest SVC_SERVER_BINARY RUNS REQUESTS_PER_SECOND VERDICT_FILE";
+
 fn main() -> io::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     let binary = args.next().map(PathBuf::from);
-    let runs = args.next().and_then(|count| count.to_str()?.parse().ok());
-    let (Some(binary), Some(runs), Some(file)) = (binary, runs, args.next()) else {
-        return Err(io::Error::other("usage: drill-backtest SVC_SERVER_BINARY RUNS VERDICT_FILE"));
+    let mut number = || args.next().and_then(|count| count.to_str()?.parse::<u64>().ok());
+    let (runs, rate) = (number(), number().filter(|rate| *rate > 0));
+    let (Some(binary), Some(runs), Some(rate), Some(file)) = (binary, runs, rate, args.next()) else {
+        return Err(io::Error::other(USAGE));
     };
-    drill(&binary, runs)?.publish(&file)
+    drill(&binary, runs, rate)?.publish(&file)
 }
 
 /// The definitions, as they are at the server.
 const CHANNEL: &str = "/api/v1/data/price";
 const WORKFLOW: &str = "/api/v1/admin/workflows/price";
 
-fn drill(binary: &Path, runs: u64) -> io::Result<DrillVerdict> {
+fn drill(binary: &Path, runs: u64, rate: u64) -> io::Result<DrillVerdict> {
     let shop = Upstream::start(|_| UpstreamReply::new(200, json!({"price": PRICE}).to_string()))?;
     let server = ServerCommand::new(binary)?.start()?;
     let mut client = server.client().keep_alive();
@@ -66,18 +73,20 @@ fn drill(binary: &Path, runs: u64) -> io::Result<DrillVerdict> {
     let expected = find_expected(&mut client, runs)?;
     client.json("POST", &format!("{WORKFLOW}/versions"), &json!({}))?.expect_status(201)?;
     client.json("PUT", WORKFLOW, &json!({"tasks": tasks(DRAFT_FROM)}))?.expect_status(200)?;
-    let quiet = measure(&server, runs)?;
     let calls_before = shop.requests().len();
-    let (is_done, served) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let busy = thread::scope(|scope| {
-        scope.spawn(|| serve(&server, &is_done, &served));
-        let busy = measure(&server, runs);
-        is_done.store(true, Ordering::Relaxed);
-        busy
-    })?;
+    let quiet = measure(&server, runs)?;
+    let (busy, load) = work_under_load(&server, rate, &message(0), || measure(&server, runs))?;
     let calls = shop.requests().len() - calls_before;
-    let served = served.load(Ordering::Relaxed);
-    Ok(judge(runs, &expected, [&quiet, &busy], calls, served))
+    let mut findings = judge_load(rate, &load);
+    judge_backtests(&mut findings, runs, &expected, [&quiet, &busy]);
+    findings.at_most("calls of the backtests", calls, 0);
+    Ok(findings.into_verdict(json!({
+        "runs": runs,
+        "differing": expected.len(),
+        "seconds": {"without_load": quiet.took.as_secs_f64(), "under_load": busy.took.as_secs_f64()},
+        "requests_a_second": {"sent": rate, "served": load.rate()},
+        "calls_of_backtests": calls,
+    })))
 }
 
 /// A backtest that has ended.
@@ -107,27 +116,24 @@ fn measure(server: &ServerProcess, runs: u64) -> io::Result<MeasuredBacktest> {
     Ok(MeasuredBacktest { report: backtest["report"].take(), took: started_at.elapsed() })
 }
 
-/// Sends requests to a channel that records nothing, until the backtest has ended.
-fn serve(server: &ServerProcess, is_done: &AtomicBool, served: &AtomicUsize) {
-    let mut client = server.client().keep_alive();
-    while !is_done.load(Ordering::Relaxed) {
-        let answer = client.json("POST", "/api/v1/data/plain", &message(0));
-        if answer.is_ok_and(|answer| answer.status == 200) {
-            served.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+/// Compares the load with the rate at which it was sent: every request must be served, about as fast.
+fn judge_load(rate: u64, load: &ServedLoad) -> Findings {
+    let mut findings = Findings::default();
+    let millis = u64::try_from(load.took.as_millis()).unwrap_or(u64::MAX);
+    let due = (rate * LEAST_SERVED).saturating_mul(millis) / 100_000;
+    findings.at_least("requests served during the backtest", to_usize(load.served), to_usize(due));
+    findings.at_most("requests refused during the backtest", to_usize(load.failed), 0);
+    findings
 }
 
 /// Compares the reports with the expected runs.
-fn judge(
+fn judge_backtests(
+    findings: &mut Findings,
     runs: u64,
     expected: &BTreeSet<String>,
     backtests: [&MeasuredBacktest; 2],
-    calls: usize,
-    served: usize,
-) -> DrillVerdict {
-    let mut findings = Findings::default();
-    for (backtest, load) in backtests.into_iter().zip(["without load", "beside requests"]) {
+) {
+    for (backtest, load) in backtests.into_iter().zip(["without load", "under load"]) {
         let report = &backtest.report;
         let named: BTreeSet<String> = report["differing"]
             .as_array()
@@ -144,20 +150,10 @@ fn judge(
         findings.at_least("different answers", count(&kinds["different-answer"]), expected.len());
     }
     findings.at_least("runs that differ", expected.len(), 1);
-    findings.at_least("requests beside the backtest", served, 1);
-    findings.at_most("calls of the backtest", calls, 0);
     let most = Duration::from_secs(MOST_SECONDS * runs.div_ceil(MEASURED_RUNS).max(1));
     let slow: Vec<String> =
         backtests.iter().filter(|one| one.took > most).map(|one| format!("{:?}", one.took)).collect();
     findings.expect_none(&format!("backtests took longer than {most:?}"), &slow);
-    let seconds = backtests.map(|one| one.took.as_secs_f64());
-    findings.into_verdict(json!({
-        "runs": runs,
-        "differing": expected.len(),
-        "seconds": {"without_load": seconds[0], "beside_requests": seconds[1]},
-        "requests_beside": served,
-        "calls_of_backtests": calls,
-    }))
 }
 
 /// Returns the ids of the recordings whose answer the draft changes, by their messages.
@@ -230,4 +226,20 @@ fn count(value: &Value) -> usize {
 
 fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_below_its_rate_is_found() {
+        let took = Duration::from_secs(4);
+        let judge = |served: u64, failed: u64| {
+            judge_load(1000, &ServedLoad { served, failed, took }).into_verdict(Value::Null).has_passed()
+        };
+        assert!(judge(3990, 0));
+        assert!(!judge(3600, 0), "900 a second");
+        assert!(!judge(3990, 1), "one was refused");
+    }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Refusal {
     pub(crate) sent: Duration,
     /// Arrival of the response.
     pub(crate) at: Duration,
+    /// The path and the body of the response.
+    pub(crate) answer: String,
 }
 
 /// The responses that clients received.
@@ -106,7 +108,7 @@ fn talk(
                 wait(ABSENCE);
                 return;
             };
-            told.record(&answer, (node, number), (sent, witness.now()));
+            told.record(&answer, (node, number, path), (sent, witness.now()));
         }
         wait(PACE);
     }
@@ -133,7 +135,7 @@ impl ToldToClients {
     fn record(
         &mut self,
         answer: &HttpResponse,
-        (node, number): (usize, usize),
+        (node, number, path): (usize, usize, &str),
         (sent, at): (Duration, Duration),
     ) {
         match answer.status {
@@ -141,7 +143,10 @@ impl ToldToClients {
                 self.accepted.push(AcceptedWork::from_answer(answer, (node, &number), sent));
             }
             200 => self.answered += 1,
-            status => self.refusals.push(Refusal { node, status, sent, at }),
+            status => {
+                let answer = format!("{path} answered {}", answer.text());
+                self.refusals.push(Refusal { node, status, sent, at, answer });
+            }
         }
     }
 }

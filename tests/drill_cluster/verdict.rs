@@ -201,7 +201,11 @@ fn unexcused_refusals(evidence: &ClusterEvidence) -> Vec<String> {
             || is_contracted && evidence.outages.iter().any(is_without_database)
     };
     let refusals = evidence.told.refusals.iter().filter(|refusal| !is_excused(refusal));
-    refusals.map(|Refusal { node, status, at, .. }| format!("{status} of node {node} at {at:?}")).collect()
+    let describe = |Refusal { node, status, at, answer, .. }: &Refusal| {
+        let before = last_trouble(evidence, *node, *at);
+        format!("{status} of node {node} at {at:?}, {before}: {answer}")
+    };
+    refusals.map(describe).collect()
 }
 
 /// Returns `true` if the last word of a node before a refusal and its first word after it were that it is ready.

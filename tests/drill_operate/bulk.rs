@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::findings::DrillVerdict;
+use svc_testkit::nodes::{PATIENCE, now, pause};
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, serve_channel, serve_workflow};
 use svc_testkit::witness::RunWitness;
@@ -15,7 +16,7 @@ use svc_testkit::witness::RunWitness;
 use crate::bulk_verdict::{
     BulkEvidence, BulkOrderRecord, CAUSES, ErrorGroupReading, FilledLetters, RATE, judge,
 };
-use crate::cluster::{NODES, OperateCluster, PATIENCE, count, count_open, now, pause, wait_until_none};
+use crate::cluster::{NODES, OperateCluster, count, count_open, wait_until_none};
 use crate::note;
 use crate::submissions::{PlannedSubmission, SubmissionPlan, submit_all};
 

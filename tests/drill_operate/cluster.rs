@@ -4,14 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::cron;
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::{DatabaseNodes, PATIENCE, now, pause, read_number};
 use svc_testkit::postgres::PostgresDatabase;
-use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
+use svc_testkit::server::ServerCommand;
 use svc_testkit::witness::RunWitness;
 
 /// Nodes of the cluster.
@@ -20,8 +20,6 @@ pub(crate) const NODES: usize = 3;
 pub(crate) const WORKERS: usize = 16;
 /// Runs of one node that have begun and whose ends are not written: so many of each worker.
 pub(crate) const IN_FLIGHT: usize = WORKERS * 64;
-/// Longest wait for a state, and for any progress towards it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 /// Time between two looks at a state that is long in coming.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time after which a node that was busy or away is asked again.
@@ -46,7 +44,7 @@ const SETTINGS: [(&str, &str); 10] = [
 
 /// Nodes on one database.
 pub(crate) struct OperateCluster {
-    nodes: Vec<Option<ServerProcess>>,
+    nodes: DatabaseNodes,
     witness: Arc<RunWitness>,
     kills: Vec<Duration>,
 }
@@ -59,23 +57,22 @@ impl OperateCluster {
         witness: &Arc<RunWitness>,
         settings: &[(&str, &str)],
     ) -> io::Result<Self> {
-        let start = |_| {
+        let launch = || -> io::Result<ServerCommand> {
             let launch = cron::node(ServerCommand::new(binary)?, database)
                 .env("SVC_TRACE_QUEUE__WORKERS", &WORKERS.to_string());
-            let settings = SETTINGS.iter().chain(settings);
-            settings.fold(launch, |launch, (name, value)| launch.env(name, value)).start().map(Some)
+            Ok(SETTINGS.iter().chain(settings).fold(launch, |launch, (name, value)| launch.env(name, value)))
         };
-        let nodes = (0..NODES).map(start).collect::<io::Result<_>>()?;
+        let nodes = DatabaseNodes::start(NODES, launch)?;
         Ok(Self { nodes, witness: Arc::clone(witness), kills: Vec::new() })
     }
 
     /// Returns the address of every node. A node keeps it over its restarts.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.nodes.iter().flatten().map(ServerProcess::address).collect()
+        self.nodes.addresses().to_vec()
     }
 
     pub(crate) fn client(&self, node: usize) -> HttpClient {
-        HttpClient::new(self.addresses()[node])
+        self.nodes.client(node)
     }
 
     /// Reads a path of the admin API from any node.
@@ -121,38 +118,28 @@ impl OperateCluster {
 
     /// Waits until every node serves what is stored.
     pub(crate) fn wait_until_served(&self, database: &PostgresDatabase) -> io::Result<()> {
-        let stored = read_number(database, "SELECT epoch FROM config_epoch")?;
-        let is_served = || -> io::Result<bool> {
-            for node in 0..NODES {
-                let health = self.client(node).get("/health")?.json();
-                if health["epoch"]["applied"].as_i64().is_none_or(|applied| applied < stored) {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
+        self.nodes.wait_until_served(database)
+    }
+
+    /// Returns the sum of the samples of a metric at each node, which serves its metrics.
+    pub(crate) fn read_metric(&self, name: &str) -> io::Result<Vec<u64>> {
+        let read = |address| -> io::Result<u64> {
+            let page = HttpClient::new(address).get("/metrics")?;
+            page.expect_status(200)?;
+            Ok(sum_samples(&page.text(), name))
         };
-        expect_soon("every node serves the definitions", is_served)
+        self.addresses().into_iter().map(read).collect()
     }
 
     /// Kills a node, like a power cut, starts it again, and waits until it is ready.
     pub(crate) fn kill(&mut self, node: usize) -> io::Result<()> {
-        let server = self.take(node)?;
         self.kills.push(self.witness.now());
-        self.nodes[node] = Some(server.crash_and_restart()?);
-        Ok(())
+        self.nodes.kill(node)
     }
 
     /// Stops a node as an operator does, starts it again, and waits until it is ready.
     pub(crate) fn restart(&mut self, node: usize) -> io::Result<()> {
-        let mut server = self.take(node)?;
-        server.signal("TERM")?;
-        server.wait(PATIENCE)?;
-        self.nodes[node] = Some(server.crash_and_restart()?);
-        Ok(())
-    }
-
-    fn take(&mut self, node: usize) -> io::Result<ServerProcess> {
-        self.nodes[node].take().ok_or_else(|| io::Error::other(format!("node {node} is gone")))
+        self.nodes.restart(node)
     }
 
     /// Returns the node with this id, if it runs.
@@ -160,14 +147,12 @@ impl OperateCluster {
         let listed = self.read("nodes")?;
         let rows = listed["data"].as_array();
         let pid = rows.and_then(|rows| rows.iter().find(|row| row["id"] == id)?["pid"].as_u64());
-        let is_it = |node: &ServerProcess| Some(u64::from(node.pid())) == pid;
-        Ok(self.nodes.iter().position(|node| node.as_ref().is_some_and(is_it)))
+        Ok(pid.and_then(|pid| self.nodes.find(u32::try_from(pid).ok()?)))
     }
 
     /// Returns the id of the process of a node.
     pub(crate) fn pid(&self, node: usize) -> io::Result<u32> {
-        let server = self.nodes[node].as_ref();
-        server.map(ServerProcess::pid).ok_or_else(|| io::Error::other(format!("node {node} is gone")))
+        self.nodes.pid(node)
     }
 
     /// Returns the instants of the kills, by the clock of the witness.
@@ -176,12 +161,10 @@ impl OperateCluster {
     }
 }
 
-/// Waits for a state that the drill needs before it can go on.
-pub(crate) fn expect_soon(state: &str, look: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
-    if wait_until(PATIENCE, look)? {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("it never came about that {state}")))
+/// Returns the sum of the samples of a metric on a page of metrics.
+fn sum_samples(page: &str, name: &str) -> u64 {
+    let samples = page.lines().filter(|line| line.split([' ', '{']).next() == Some(name));
+    samples.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
 /// Waits until nothing is left, or until nothing has become less for long. Returns what is left, for the judge.
@@ -197,13 +180,6 @@ pub(crate) fn wait_until_none(mut count: impl FnMut() -> io::Result<usize>) -> i
         }
         pause(LOOK_EVERY);
     }
-}
-
-/// Returns the number that a query answers.
-pub(crate) fn read_number(database: &PostgresDatabase, sql: &str) -> io::Result<i64> {
-    let rows = database.rows(sql).map_err(io::Error::other)?;
-    let number = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("no number answers {sql}")))
 }
 
 /// Counts the rows of a table that match a condition.
@@ -222,19 +198,15 @@ pub(crate) fn millis(time: Option<Duration>) -> Value {
     time.map_or(Value::Null, |time| json!(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
 }
 
-/// Lets time pass under load, or between two requests.
-pub(crate) fn pause(length: Duration) {
-    let end = now() + length;
-    loop {
-        let left = end.saturating_duration_since(now());
-        if left.is_zero() {
-            return;
-        }
-        thread::park_timeout(left);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[expect(clippy::disallowed_methods, reason = "clients of another process keep a pace in real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
+    #[test]
+    fn samples_of_one_metric_are_summed() {
+        let page = "# TYPE svc_kafka_rebalances counter\nsvc_kafka_rebalances_total 3\n\
+            svc_kafka_lag{topic=\"a b\",partition=\"0\"} 4\nsvc_kafka_lag{topic=\"a b\",partition=\"1\"} 5\n";
+        assert_eq!(sum_samples(page, "svc_kafka_rebalances_total"), 3);
+        assert_eq!((sum_samples(page, "svc_kafka_lag"), sum_samples(page, "svc_kafka")), (9, 0));
+    }
 }

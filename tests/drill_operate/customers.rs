@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use svc_testkit::nodes::pause;
 use svc_testkit::tls::issue_certificate_for;
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 use svc_testkit::witness::RunWitness;
 
-use crate::cluster::pause;
 use crate::webhook_verdict::{CustomerConduct, ReceivedAttempt, SentWebhook};
 
 /// Time limit of an attempt, in seconds.

@@ -10,11 +10,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::expect_soon;
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, name_run, serve_channel, serve_workflow};
 use svc_testkit::witness::{RunWitness, WitnessedRun, runs_by_name};
 
-use crate::cluster::{OperateCluster, count_open, expect_soon, millis, wait_until_none};
+use crate::cluster::{OperateCluster, count_open, millis, wait_until_none};
 use crate::note;
 
 /// The channel with a job, and the kind of the names by which its elements report.

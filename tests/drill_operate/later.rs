@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::findings::{DrillVerdict, Findings, percentile};
+use svc_testkit::nodes::read_number;
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, name_run, serve_channel, serve_workflow};
 use svc_testkit::witness::{RunWitness, WitnessedRun, runs_by_name};
 
-use crate::cluster::{OperateCluster, count, count_open, millis, read_number, wait_until_none};
+use crate::cluster::{OperateCluster, count, count_open, millis, wait_until_none};
 use crate::note;
 use crate::repetitions::{find_repetitions, find_unseen};
 use crate::submissions::{PlannedSubmission, SubmissionPlan, SubmitterRecord, submit_all};

@@ -12,21 +12,22 @@ use rdkafka::ClientConfig;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
 use serde_json::{Value, json};
+use svc_testkit::nodes::pause;
 use svc_testkit::witness::WitnessedRun;
 
-use crate::cluster::pause;
+use crate::cluster::NODES;
 
 /// The topic.
 const TOPIC: &str = "drill";
 /// Partitions: one for each node, so that the node that is killed reads one.
-const PARTITIONS: i32 = 3;
+const PARTITIONS: i32 = NODES as i32;
 /// Records that are written to each partition in a second.
 const PACE: u64 = 100;
 /// Longest wait for an answer of the brokers.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Records of a partition that run again at most after a process was killed: those that were begun and are not known to
-/// be committed.
-const REPEATED_BY_KILL: usize = 512;
+/// Records of a partition that run again at most when another member reads it: those that were begun and are not known
+/// to be committed. The brokers that librdkafka plays refuse every commit of a group that rebalances.
+const REPEATED_BY_REBALANCE: usize = 512;
 /// Kind of the names by which the runs of records report.
 pub(crate) const RECORD: &str = "record";
 
@@ -141,9 +142,9 @@ pub(crate) fn find_order(runs: &[WitnessedRun], written: &BTreeMap<i32, i64>) ->
     order
 }
 
-/// Returns the number of records that the kills may have had run again.
-pub(crate) const fn most_repeated(kills: usize) -> usize {
-    kills * PARTITIONS as usize * REPEATED_BY_KILL
+/// Returns the number of records that so many rebalances may have had run again.
+pub(crate) const fn most_repeated(rebalances: usize) -> usize {
+    rebalances * NODES * REPEATED_BY_REBALANCE
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use svc_testkit::cron::{self, every_second};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::findings::DrillVerdict;
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::{expect_soon, pause};
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, name_run, serve_workflow};
 use svc_testkit::witness::RunWitness;
 
-use crate::cluster::{OperateCluster, count, count_open, expect_soon, pause, wait_until_none};
+use crate::cluster::{OperateCluster, count, count_open, wait_until_none};
 use crate::note;
 use crate::partition::{DrillTopic, RECORD, find_order};
 use crate::pause_verdict::{JOB, PauseEvidence, PausedTimes, SCHEDULES, judge};
@@ -36,6 +37,8 @@ const BEFORE_KILL: Duration = Duration::from_secs(7);
 const AFTER_KILL: Duration = Duration::from_secs(5);
 /// The node that is killed.
 const VICTIM: usize = 1;
+/// The metric that counts the changes of the assignment of a node.
+const ASSIGNMENTS: &str = "svc_kafka_rebalances_total";
 
 /// Carries out the drill with so many submissions in a second.
 pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: u64) -> io::Result<DrillVerdict> {
@@ -46,10 +49,12 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: u64) -> io
         ("SVC_KAFKA__ENABLED", "true"),
         ("SVC_KAFKA__BROKERS", brokers.as_str()),
         ("SVC_KAFKA__SESSION_TIMEOUT_MS", "6000"),
+        ("SVC_METRICS__ENABLED", "true"),
     ];
     let mut cluster = OperateCluster::start(binary, database, &witness, &settings)?;
     store(&mut cluster.client(0), &witness)?;
     cluster.wait_until_served(database)?;
+    let before = await_readers(&cluster)?;
     let writer = topic.start_writer();
     expect_soon("every schedule and the topic are served", || {
         let rows = cron::rows(database).map_err(io::Error::other)?;
@@ -76,6 +81,7 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: u64) -> io
         Ok(usize::from(!is_settled))
     })?;
     wait_until_none(|| Ok(find_order(&witness.runs(), &written).missing.len()))?;
+    let rebalances = count_rebalances(&before, &cluster.read_metric(ASSIGNMENTS)?);
     Ok(judge(&PauseEvidence {
         rate,
         length,
@@ -89,6 +95,7 @@ pub(crate) fn drill(binary: &Path, database: &PostgresDatabase, rate: u64) -> io
         times,
         kills: cluster.kills().to_vec(),
         order: find_order(&witness.runs(), &written),
+        rebalances,
         records: written.values().sum(),
         runs: witness.runs(),
     }))
@@ -120,6 +127,23 @@ fn store(client: &mut HttpClient, witness: &RunWitness) -> io::Result<()> {
     Ok(())
 }
 
+/// Waits until every node reads a partition: one that joined later would have records run again. Returns the changes of
+/// the assignment of each node so far.
+fn await_readers(cluster: &OperateCluster) -> io::Result<Vec<u64>> {
+    expect_soon("every node reads a partition", || {
+        Ok(cluster.read_metric("svc_kafka_assigned_partitions")?.iter().all(|assigned| *assigned > 0))
+    })?;
+    cluster.read_metric(ASSIGNMENTS)
+}
+
+/// Counts the rebalances between two readings of the assignments of each node. The nodes that are not killed take part in
+/// each of them.
+fn count_rebalances(before: &[u64], after: &[u64]) -> usize {
+    let nodes = before.iter().zip(after).enumerate().filter(|(node, _)| *node != VICTIM);
+    let most = nodes.map(|(_, (before, after))| after.saturating_sub(*before)).max();
+    most.unwrap_or_default() as usize
+}
+
 fn plan(rate: u64) -> SubmissionPlan {
     let make = |number: usize| PlannedSubmission { body: json!({"n": number}), deliver_at: None };
     SubmissionPlan { channel: JOBS, clients: CLIENTS, rate, count: None, make: Box::new(make) }
@@ -143,4 +167,15 @@ fn interrupt(cluster: &mut OperateCluster, witness: &RunWitness) -> io::Result<P
         return Err(io::Error::other(format!("{paused} channels were paused and {resumed} resumed")));
     }
     Ok(PausedTimes { paused_at, resumed_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_that_lives_counts_rebalances() {
+        assert_eq!(count_rebalances(&[2, 9, 2], &[4, 1, 5]), 3);
+        assert_eq!(count_rebalances(&[2, 2, 2], &[2, 7, 2]), 0);
+    }
 }

@@ -53,6 +53,8 @@ pub(crate) struct PauseEvidence {
     pub(crate) times: PausedTimes,
     pub(crate) kills: Vec<Duration>,
     pub(crate) order: RecordOrder,
+    /// Rebalances of the group that reads the records, since the first one was written.
+    pub(crate) rebalances: usize,
     /// Records that were written.
     pub(crate) records: i64,
     pub(crate) runs: Vec<WitnessedRun>,
@@ -74,10 +76,11 @@ pub(crate) fn judge(evidence: &PauseEvidence) -> DrillVerdict {
     findings.expect_none("runs began while their channel was paused", &begun);
     findings.expect_none("records ran before one that precedes them", &evidence.order.early);
     findings.expect_none("records were never run", &evidence.order.missing);
-    let explained = most_repeated(evidence.kills.len());
+    let explained = most_repeated(evidence.rebalances);
     findings.at_most("records ran again", evidence.order.repeated, explained);
     findings.at_least("records", evidence.records as usize, 1);
     findings.at_least("kills", evidence.kills.len(), 1);
+    findings.at_least("rebalances", evidence.rebalances, 1);
     let unseen = find_unseen(list_completed(evidence).map(|row| row.id.as_str()), &runs);
     findings.expect_none("occurrences completed and the witness saw no run", &unseen);
     let schedules: BTreeMap<_, _> = SCHEDULES
@@ -95,6 +98,7 @@ pub(crate) fn judge(evidence: &PauseEvidence) -> DrillVerdict {
         "refused": refused, "unanswered": unanswered, "paused_ms": millis(Some(pause)),
         "runs": others.len(), "ran_again": repetitions.explained, "records": evidence.records,
         "record_runs": records.len(), "records_ran_again": evidence.order.repeated,
+        "rebalances": evidence.rebalances,
         "schedules": schedules, "settling_ms": millis(Some(evidence.settling)),
     });
     findings.into_verdict(figures)

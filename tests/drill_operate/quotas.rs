@@ -12,11 +12,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::{expect_soon, pause};
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, name_run, serve_channel, serve_workflow};
 use svc_testkit::witness::RunWitness;
 
-use crate::cluster::{NODES, OperateCluster, expect_soon, pause, wait_until_none};
+use crate::cluster::{NODES, OperateCluster, wait_until_none};
 use crate::note;
 
 /// The channel, and the kind of the names by which its runs report.

@@ -13,11 +13,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::nodes::{PATIENCE, expect_soon, pause};
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{self, name_run, serve_channel, serve_workflow};
 use svc_testkit::witness::{RunWitness, WitnessedRun, runs_by_name};
 
-use crate::cluster::{NODES, OperateCluster, PATIENCE, expect_soon, millis, pause};
+use crate::cluster::{NODES, OperateCluster, millis};
 use crate::note;
 
 /// The channel, and the kind of the names by which its runs report.

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::{now, pause};
 use svc_testkit::witness::RunWitness;
 
-use crate::cluster::{OperateCluster, now, pause};
+use crate::cluster::OperateCluster;
 
 /// Time after a refusal, or in which a node that is gone may come back.
 const ABSENCE: Duration = Duration::from_millis(100);

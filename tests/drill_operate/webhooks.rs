@@ -9,11 +9,12 @@ use std::time::Duration;
 use serde_json::json;
 use svc_testkit::findings::DrillVerdict;
 use svc_testkit::http::HttpClient;
+use svc_testkit::nodes::pause;
 use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::reporting::{serve_channel, serve_workflow};
 use svc_testkit::witness::RunWitness;
 
-use crate::cluster::{NODES, OperateCluster, pause, wait_until_none};
+use crate::cluster::{NODES, OperateCluster, wait_until_none};
 use crate::customers::{ATTEMPT_SECS, CustomerServer};
 use crate::note;
 use crate::webhook_verdict::{KILLS, SentWebhook, WebhookEvidence, WebhookRound, judge};

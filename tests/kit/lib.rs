@@ -8,8 +8,8 @@
 //! a receiver of webhooks ([`standard_webhooks`]),
 //! a reader of server-sent events ([`events`]), a proxy that loses the answers to commits ([`commit_proxy`]), an
 //! address that leads to one server and later to another ([`gateway`]), schedules ([`cron`]) and the witness of runs
-//! ([`witness`]) with the definitions that report to it ([`reporting`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
-//! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
+//! ([`witness`]) with the definitions that report to it ([`reporting`]), several servers on one database ([`nodes`]), child processes that end with the test ([`process`]), waiting for a state ([`state`]), and the loading
+//! of an example directory through the admin API ([`example`]); components of [`plugins`]. It never links the service: everything goes over a
 //! socket, like the client of a user.
 //!
 //! Without the feature `peers` it has what the demo needs: [`http`], [`server`] and [`example`].
@@ -43,11 +43,15 @@ pub mod mariadb;
 #[cfg(feature = "peers")]
 pub mod mongo;
 #[cfg(feature = "peers")]
+pub mod nodes;
+#[cfg(feature = "peers")]
 pub mod oidc;
 #[cfg(feature = "peers")]
 pub mod peer;
 #[cfg(feature = "peers")]
 pub mod pgbouncer;
+#[cfg(feature = "peers")]
+pub mod plugins;
 #[cfg(feature = "peers")]
 pub mod postgres;
 #[cfg(feature = "peers")]

@@ -18,6 +18,8 @@ use crate::tls::IssuedCertificate;
 
 /// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// Longest time until a line of the log is written.
+const LOG_WAIT: Duration = Duration::from_secs(10);
 /// Time between two checks of a state that a test waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -267,6 +269,25 @@ impl ServerProcess {
         self.launch.directory()
     }
 
+    /// Waits until the log contains each of the texts, and returns the log. Its lines are written by another thread, later
+    /// than their causes can be observed.
+    ///
+    /// # Errors
+    /// A text is not logged in time; the message names it, and shows the log.
+    pub fn wait_for_log(&self, texts: &[&str]) -> io::Result<String> {
+        let mut log = String::new();
+        let mut missing = None;
+        wait_until(LOG_WAIT, || {
+            log = self.log_text();
+            missing = texts.iter().find(|text| !log.contains(**text));
+            Ok(missing.is_none())
+        })?;
+        match missing {
+            None => Ok(log),
+            Some(text) => Err(io::Error::other(format!("not logged: {text}\n{log}"))),
+        }
+    }
+
     /// Returns the log so far.
     pub fn log_text(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
@@ -293,6 +314,11 @@ impl ServerProcess {
             Ok(status.is_some())
         })?;
         status.ok_or_else(|| io::Error::other("the server did not end in time"))
+    }
+
+    /// Sets an environment variable of the process that is started next on the same directory and port.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.launch.set(name, value);
     }
 
     /// Kills the server, like a power cut, and starts it again on the same directory and port.

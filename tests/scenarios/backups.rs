@@ -162,6 +162,26 @@ fn scheduled_backup_is_made_checked_and_pruned() {
         let names = ["svc_backup_last_timestamp_seconds", "svc_backup_last_verified_timestamp_seconds"];
         names.iter().all(|name| metric(&text, name) > 1_600_000_000.0)
     });
+    let text = server.client().get("/metrics").unwrap().text();
+    assert_eq!(metric(&text, "svc_backup_verify_interval_seconds"), 7.0 * 86_400.0);
+    assert!(metric(&text, "svc_backup_interval_seconds") >= 86_400.0, "{text}");
+}
+
+#[test]
+fn unchecked_backups_have_no_time_of_a_check() {
+    let (command, directory) = with_directory();
+    std::fs::create_dir(&directory).unwrap();
+    let settings =
+        [("BACKUPS__SCHEDULE", "@daily"), ("BACKUPS__VERIFY_DAYS", "0"), ("METRICS__ENABLED", "true")];
+    let command =
+        settings.iter().fold(command, |command, (name, value)| command.env(&format!("SVC_{name}"), value));
+    let server = command.start().unwrap();
+    let metrics = || server.client().get("/metrics").unwrap().text();
+    let newest = "\nsvc_backup_last_timestamp_seconds 1";
+    crate::support::eventually(|| metrics().contains(newest));
+    assert!(!metrics().contains("svc_backup_last_verified_timestamp_seconds"));
+    assert!(!metrics().contains("svc_backup_verify_interval_seconds"));
+    assert!(!directory.join("svc_backup_verified").exists());
 }
 
 #[test]

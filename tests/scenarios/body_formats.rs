@@ -288,4 +288,7 @@ fn trial_reads_bodies_like_a_real_request() {
         let answer = client.json("POST", "/api/v1/admin/channels/trial/test", &request).unwrap().json();
         assert_eq!(answer["data"]["refusal"]["reason"], reason, "{request}: {answer}");
     }
+    let bare = client.send("POST", "/api/v1/admin/channels/trial/test", &[], b"").unwrap();
+    let explicit = client.json("POST", "/api/v1/admin/channels/trial/test", &json!({})).unwrap();
+    assert_eq!((bare.status, bare.json()["data"].clone()), (200, explicit.json()["data"].clone()));
 }

@@ -1,12 +1,15 @@
 //! Actions on many rows, driven through kills, aborted and begun again; backfills of schedules.
 
+use diesel::prelude::{QueryableByName, RunQueryDsl as _};
+use diesel::sql_query;
+use diesel::sql_types::Text;
 use serde_json::{Value, json};
 use svc_model::Timestamp;
 use svc_testkit::http::HttpClient;
-use svc_testkit::server::ServerProcess;
+use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::cron::{occurrences, schedule, telling};
-use crate::support::{echo, error, eventually, launch, serve, start};
+use crate::support::{echo, error, eventually, launch, open_database, serve, start};
 
 const BULK: &str = "/api/v1/admin/bulk";
 const LETTERS: &str = "/api/v1/admin/trace-dlq";
@@ -14,7 +17,11 @@ const TRACES: &str = "/api/v1/admin/traces";
 
 /// Starts a server that retries nothing by itself, with a channel that fails whatever comes in.
 fn start_failing() -> ServerProcess {
-    let server = launch()
+    start_failing_from(launch())
+}
+
+fn start_failing_from(command: ServerCommand) -> ServerProcess {
+    let server = command
         .env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false")
         .env("SVC_TRACE_QUEUE__DLQ_LEASE_SECS", "2")
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
@@ -176,6 +183,99 @@ fn purge_deletes_what_matches_and_no_more() {
     assert_eq!(count_letters(&mut client), 0);
 }
 
+#[derive(QueryableByName)]
+struct StoredPosition {
+    #[diesel(sql_type = Text)]
+    position: String,
+}
+
+#[test]
+fn reruns_beyond_the_bound_wait_for_room() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({"queue": {"max_waiting": 2}}));
+    for n in 0..3 {
+        let answer = client.json("POST", "/api/v1/data/orders/async", &json!({"n": n})).unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.text());
+    }
+    let completed = |client: &mut HttpClient| {
+        let page = client.get(&format!("{TRACES}?channel=orders&status=completed")).unwrap().json();
+        page["data"].as_array().unwrap().clone()
+    };
+    eventually(|| completed(&mut client).len() == 3);
+    let former = completed(&mut client)[0]["id"].as_str().unwrap().to_owned();
+    let channel = "/api/v1/admin/channels/orders";
+    client.json("POST", &format!("{channel}/pause"), &json!({"reason": "down"})).unwrap();
+    let id =
+        begin(&mut client, &json!({"kind": "traces", "action": "rerun", "filter": {"channel": "orders"}}));
+    eventually(|| read_run(&mut client, &id)["done"] == 2);
+    // A node of an earlier version that takes the run over reads the position as a cursor.
+    let query = sql_query("SELECT position FROM bulk_runs WHERE position IS NOT NULL");
+    let stored: StoredPosition =
+        query.get_result(&mut open_database(&server.directory().join("svc.db"))).unwrap();
+    assert!(!stored.position.starts_with('{'), "{}", stored.position);
+    let single =
+        client.json("POST", &format!("{TRACES}/{former}/rerun"), &json!({"version": "current"})).unwrap();
+    error(&single, 503, "SERVICE_UNAVAILABLE");
+    assert!(single.header("retry-after").is_some());
+    assert_eq!(read_run(&mut client, &id)["state"], "running");
+    client.json("POST", &format!("{channel}/resume"), &json!({})).unwrap();
+    assert_eq!(counts(&wait_for_end(&mut client, &id)), [3, 3, 0, 0]);
+    eventually(|| completed(&mut client).len() == 6);
+}
+
+#[test]
+fn full_channel_leaves_reruns_of_others_alone() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({"queue": {"max_waiting": 1}}));
+    echo(&mut client, "refunds", json!({}));
+    let count = |client: &mut HttpClient, channel: &str| {
+        let page = client.get(&format!("{TRACES}?channel={channel}&status=completed")).unwrap().json();
+        page["data"].as_array().unwrap().len()
+    };
+    for channel in ["orders", "refunds"] {
+        for n in 0..3 {
+            let answer =
+                client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": n})).unwrap();
+            assert_eq!(answer.status, 202, "{}", answer.text());
+        }
+        eventually(|| count(&mut client, channel) == 3);
+    }
+    let channel = "/api/v1/admin/channels/orders";
+    client.json("POST", &format!("{channel}/pause"), &json!({"reason": "down"})).unwrap();
+    let filter = json!({"channel": ["orders", "refunds"]});
+    let id = begin(&mut client, &json!({"kind": "traces", "action": "rerun", "filter": filter}));
+    eventually(|| count(&mut client, "refunds") == 6);
+    // One of the full channel has room.
+    eventually(|| read_run(&mut client, &id)["done"] == 4);
+    assert_eq!(read_run(&mut client, &id)["state"], "running");
+    client.json("POST", &format!("{channel}/resume"), &json!({})).unwrap();
+    assert_eq!(counts(&wait_for_end(&mut client, &id)), [6, 6, 0, 0]);
+    eventually(|| count(&mut client, "orders") == 6);
+}
+
+#[test]
+fn requeues_beyond_the_bound_wait_for_room() {
+    let server = start_failing_from(launch().env("SVC_TRACE_QUEUE__MAX_WAITING", "1"));
+    let mut client = server.client();
+    make_letters(&mut client, 1);
+    let later = [("svc-delay", "1h"), ("content-type", "application/json")];
+    let delayed = client.send("POST", "/api/v1/data/broken/async", &later, b"{}").unwrap();
+    assert_eq!(delayed.status, 202, "{}", delayed.text());
+    let letter = client.get(LETTERS).unwrap().json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let single = client.send("POST", &format!("{LETTERS}/{letter}/requeue"), &[], b"").unwrap();
+    error(&single, 503, "SERVICE_UNAVAILABLE");
+    assert!(single.header("retry-after").is_some());
+    let id = begin(&mut client, &requeue_all(0));
+    let run = read_run(&mut client, &id);
+    assert_eq!((counts(&run), &run["state"]), ([1, 0, 0, 0], &json!("running")));
+    let delayed = delayed.json()["trace_id"].as_str().unwrap().to_owned();
+    let cancelled = client.send("POST", &format!("{TRACES}/{delayed}/cancel"), &[], b"").unwrap();
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text());
+    assert_eq!(counts(&wait_for_end(&mut client, &id)), [1, 1, 0, 0]);
+}
+
 #[test]
 fn ended_runs_rerun_and_queued_work_is_cancelled() {
     let server = start();
@@ -214,6 +314,13 @@ fn bulk_request_without_meaning_is_refused() {
         (json!({"kind": "traces", "action": "requeue", "all": true}), "rerun"),
         (json!({"kind": "occurrences", "action": "backfill", "all": true}), "action"),
         (json!({"kind": "dead_letters", "action": "requeue", "filter": {}}), "all"),
+        (json!({"kind": "dead_letters", "action": "requeue", "filter": {"channel": null}}), "all"),
+        (json!({"kind": "dead_letters", "action": "purge", "filter": {"channel": ""}}), "empty"),
+        (json!({"kind": "dead_letters", "action": "purge", "filter": {"channel": []}}), "empty"),
+        (
+            json!({"kind": "dead_letters", "action": "requeue", "filter": {"channel": "a"}, "all": 1}),
+            "boolean",
+        ),
         (json!({"kind": "dead_letters", "action": "requeue", "filter": {"chanel": "a"}}), "channel"),
         (json!({"kind": "dead_letters", "action": "requeue", "filter": {"cursor": "a"}}), "cursor"),
         (

@@ -112,18 +112,39 @@ fn looping_run_is_cancelled() {
     cancelled(&mut client, &id);
 }
 
-#[test]
-fn work_between_attempts_is_cancelled_with_letter() {
-    let (_server, mut client) = start_guarded(launch());
+/// Serves a channel whose work fails, and is tried again.
+fn serve_broken(client: &mut HttpClient) {
     let nowhere = json!({"name": "nowhere", "connector_type": "http", "config": {
         "url": "http://127.0.0.1:1", "allow_private_urls": true, "retry": {"max_retries": 0}}});
     assert_eq!(client.json("POST", "/api/v1/admin/connectors", &nowhere).unwrap().status, 201);
     serve(
-        &mut client,
+        client,
         "broken",
         json!([{"id": "boom", "name": "", "function": {"name": "http_call", "input": {
         "connector": "nowhere", "path": "/"}}}]),
     );
+}
+
+#[test]
+fn cancel_of_attempt_ends_its_work() {
+    let (_server, mut client) = start_guarded(launch());
+    serve_broken(&mut client);
+    let id = submit(&mut client, "broken", &json!({}));
+    eventually(|| {
+        let work = read(&mut client, &id);
+        work["status"] == "retrying" && work["attempts"].as_array().is_some_and(|all| all.len() > 1)
+    });
+    let attempt = read(&mut client, &id)["attempts"][1]["trace_id"].as_str().unwrap().to_owned();
+    let answer = cancel(&mut client, &attempt);
+    let shown = answer.json()["data"].clone();
+    assert_eq!((answer.status, &shown["id"], &shown["status"]), (200, &json!(id), &json!("cancelled")));
+    error(&cancel(&mut client, &attempt), 409, "CONFLICT");
+}
+
+#[test]
+fn work_between_attempts_is_cancelled_with_letter() {
+    let (_server, mut client) = start_guarded(launch());
+    serve_broken(&mut client);
     let id = submit(&mut client, "broken", &json!({}));
     eventually(|| {
         read(&mut client, &id)["attempt"].as_i64() >= Some(1) && {
@@ -219,6 +240,28 @@ fn rerun_takes_the_version_it_names() {
     assert_eq!(read(&mut client, &former)["reruns"], json!(reruns));
     error(&post(&mut client, &former, "rerun", &json!({"version": 9})), 400, "VALIDATION_ERROR");
     error(&post(&mut client, &former, "rerun", &json!({})), 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn rerun_of_a_schedule_knows_its_instant() {
+    let (_server, mut client) = start_guarded(launch());
+    let trigger = json!({"var": "metadata.trigger"});
+    let workflow = json!({"workflow_id": "daily", "name": "daily", "tasks": [map("one", &trigger)]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    let schedule = json!({"channel_id": "daily", "name": "daily", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "daily", "transport_config": {"schedule": RARELY}});
+    create_and_activate(&mut client, "channels", "channel_id", &schedule).unwrap();
+    let triggered = client.send("POST", "/api/v1/admin/channels/daily/trigger", &[], b"").unwrap();
+    let path = format!("/api/v1/admin/cron/occurrences/{}", triggered.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["status"] == "completed");
+    let trace = client.get(&path).unwrap().json()["data"]["trace_id"].as_str().unwrap().to_owned();
+    let former = read(&mut client, &trace)["message"]["x"].clone();
+    let answer = post(&mut client, &trace, "rerun", &json!({"version": "same"}));
+    let id = answer.json()["data"]["trace_id"].as_str().unwrap().to_owned();
+    let told = wait_until_stable(|| read(&mut client, &id))["message"]["context"]["data"]["x"].clone();
+    for fact in ["type", "occurrence_id", "scheduled_for"] {
+        assert!(told[fact].is_string() && told[fact] == former[fact], "{fact}: {told}, {former}");
+    }
 }
 
 #[test]

@@ -286,6 +286,24 @@ fn trace_of_run_holds_final_data() {
 }
 
 #[test]
+fn tolerated_errors_of_a_run_are_listed() {
+    let server = start();
+    let mut client = server.client();
+    let call = json!({"name": "channel_call", "input": {"channel": "none", "output": "data.answer"}});
+    let mapping = json!({"mappings": [{"path": "data.sent", "logic": 1}]});
+    let tasks = json!([
+        {"id": "ask", "name": "", "continue_on_error": true, "function": call},
+        {"id": "go", "name": "", "function": {"name": "map", "input": mapping}}]);
+    schedule(&mut client, "tolerant", tasks, json!({"schedule": "* * * * * *"}), json!({}));
+    let row = come_to(&server, "tolerant", "completed", 1).remove(0);
+    let trace = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
+    let trace = client.get(&trace).unwrap().json()["data"].clone();
+    let error = &trace["errors"][0];
+    assert_eq!((&trace["message"], &error["task_id"]), (&json!({"sent": 1}), &json!("ask")), "{trace}");
+    assert_eq!((&error["code"], &error["tolerated"]), (&json!("FUNCTION_ERROR"), &json!(true)), "{trace}");
+}
+
+#[test]
 fn running_work_is_returned_after_shutdown_time() {
     let server = launch().env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1").start().unwrap();
     let mut client = server.client();

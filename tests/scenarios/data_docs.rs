@@ -42,6 +42,8 @@ fn documents_show_serving_channels_of_their_tag() {
         "{}",
         refused.text()
     );
+    let posted = client.json("POST", OPENAPI, &json!({})).unwrap();
+    assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD")), "{}", posted.text());
     // A payload outside of the schema names its fault.
     let refused = client.json("POST", "/api/v1/data/orders", &json!({"id": "x"})).unwrap();
     assert_eq!(refused.status, 400);

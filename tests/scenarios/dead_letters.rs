@@ -84,6 +84,35 @@ fn failed_submission_becomes_dead_letter_and_is_requeued() {
 }
 
 #[test]
+fn requeue_of_retrying_work_needs_no_room() {
+    let server = launch().env("SVC_TRACE_QUEUE__MAX_WAITING", "1").start().unwrap();
+    let mut client = server.client();
+    create_broken(&mut client);
+    let work = wait_for_letter(&mut client);
+    assert_eq!(work["status"], "retrying", "{work}");
+    // From the next count on the retry takes the only room.
+    let later = [("svc-delay", "1h"), ("content-type", "application/json")];
+    eventually(|| {
+        let delayed = client.send("POST", "/api/v1/data/broken/async", &later, b"{}").unwrap();
+        let is_accepted = delayed.status == 202;
+        if is_accepted {
+            let id = delayed.json()["trace_id"].as_str().unwrap().to_owned();
+            let cancelled = client.send("POST", &format!("{TRACES}/{id}/cancel"), &[], b"").unwrap();
+            assert_eq!(cancelled.status, 200, "{}", cancelled.text());
+        }
+        !is_accepted
+    });
+    // An attempt may take the letter in between.
+    eventually(|| {
+        let listed = letters(&mut client, "");
+        let Some(letter) = listed.first().and_then(|letter| letter["id"].as_str()) else { return false };
+        let again = client.json("POST", &format!("{LETTERS}/{letter}/requeue"), &json!({})).unwrap();
+        assert_ne!(again.status, 503, "{}", again.text());
+        again.status == 200
+    });
+}
+
+#[test]
 fn missing_letter_or_invalid_query_is_refused() {
     let server = launch().start().unwrap();
     let mut client = server.client();

@@ -75,7 +75,8 @@ fn full_disk_is_told_until_there_is_room_again() {
     for _ in 0..100 {
         assert_eq!(submit(&mut admin), 503);
     }
-    let logged = server.log_text().lines().filter(|line| line.contains("request failed")).count();
+    let log = server.wait_for_log(&["request failed"]).unwrap();
+    let logged = log.lines().filter(|line| line.contains("request failed")).count();
     assert!((1..40).contains(&logged), "{logged} lines about a hundred requests that failed alike");
     let reason = health.json()["database"]["reason"].to_string();
     assert!(reason.contains("full") || reason.contains("I/O"), "{reason}");

@@ -20,7 +20,7 @@ const CLIENTS: usize = 16;
 /// One submission in so many fails its workflow.
 const FAILING: usize = 100;
 /// Begin of the log message of each run, before the id of its trace.
-const RAN: &str = "ran ";
+pub(crate) const RAN: &str = "ran ";
 
 /// The responses that the clients received, from threads that outlive servers.
 #[derive(Default)]
@@ -60,7 +60,7 @@ fn traces(client: &mut HttpClient) -> BTreeMap<String, String> {
 }
 
 /// The runs that the log of a server shows, by the ids of their traces. The log of a killed server may lack its end.
-fn logged_runs(server: &ServerProcess) -> BTreeSet<String> {
+pub(crate) fn logged_runs(server: &ServerProcess) -> BTreeSet<String> {
     let log = server.log_text();
     log.split(RAN).skip(1).filter_map(|rest| rest.get(..36)).map(str::to_owned).collect()
 }
@@ -112,7 +112,7 @@ fn dead_letters(client: &mut HttpClient) -> BTreeSet<String> {
     }
 }
 
-fn is_settled(client: &mut HttpClient) -> bool {
+pub(crate) fn is_settled(client: &mut HttpClient) -> bool {
     ["pending", "running"].iter().all(|status| {
         let page = client.get(&format!("/api/v1/admin/traces?status={status}&limit=1")).unwrap();
         page.json()["data"].as_array().is_some_and(Vec::is_empty)

@@ -1,9 +1,10 @@
 //! Groups of errors, and the words of filters on every list.
 
 use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
 use svc_testkit::http::HttpClient;
 
-use crate::support::{echo_workflow, error, eventually, serve, start};
+use crate::support::{channel, echo_workflow, error, eventually, serve, start};
 
 const ADMIN: &str = "/api/v1/admin";
 const ERRORS: &str = "/api/v1/admin/errors";
@@ -161,6 +162,26 @@ fn every_list_takes_its_words_and_no_other() {
     error(&several, 400, "VALIDATION_ERROR");
     let repeated = client.get(&format!("{ADMIN}/traces?status=faild&status=failed")).unwrap();
     error(&repeated, 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn tags_select_channels_with_any_of_them() {
+    let server = start();
+    let mut client = server.client();
+    let workflow = json!({"workflow_id": "no", "name": "no", "tasks": throwing("no")});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    for (id, tag) in [("orders", "red"), ("refunds", "blue"), ("returns", "green")] {
+        let mut tagged = channel(id, "no", json!({}));
+        tagged["tags"] = json!([tag]);
+        create_and_activate(&mut client, "channels", "channel_id", &tagged).unwrap();
+        fail(&mut client, id);
+    }
+    eventually(|| groups(&mut client, "").len() == 3);
+    for (query, count) in [("tag=red", 1), ("tag=red,blue", 2), ("tag=red&tag=green", 2), ("tag=none", 0)] {
+        assert_eq!(groups(&mut client, &format!("?{query}")).len(), count, "{query}");
+        let page = client.get(&format!("{ADMIN}/traces?{query}")).unwrap().json();
+        assert_eq!(page["data"].as_array().unwrap().len(), count, "{query}: {page}");
+    }
 }
 
 #[test]

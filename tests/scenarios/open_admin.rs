@@ -68,6 +68,20 @@ fn foreign_page_reads_no_details_of_health() {
 }
 
 #[test]
+fn foreign_page_reads_no_metrics() {
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    let mut status = |headers: &[(&str, &str)]| client.send("GET", "/metrics", headers, b"").unwrap().status;
+    assert_eq!(status(&[]), 200);
+    assert_eq!(status(&[("host", "localhost:9090")]), 200);
+    for foreign in
+        [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site"), ("host", "evil.example")]
+    {
+        assert_eq!(status(&[foreign]), 403, "{foreign:?}");
+    }
+}
+
+#[test]
 fn named_hosts_and_listed_origins_are_served() {
     let server = launch()
         .env("SVC_ADMIN_AUTH__ALLOWED_HOSTS", "svc,svc.internal")

@@ -161,6 +161,7 @@ fn impossible_pause_is_refused_and_changes_nothing() {
         ("orders/pause", json!({"reason": ""}), "body.reason"),
         ("orders/pause", json!({"reason": 7}), "body.reason"),
         ("orders/pause", json!({"reason": "x".repeat(1001)}), "body.reason"),
+        ("orders/pause", json!({"reason": "a\u{0}b"}), "body.reason"),
         ("orders/pause", json!({"reason": "x", "untill": "2999-01-01T00:00:00Z"}), "body.untill"),
         ("orders/pause", json!({"reason": "x", "until": "soon"}), "body.until"),
         ("orders/pause", json!({"reason": "x", "until": "2999-01-01T00:00:00"}), "body.until"),

@@ -38,3 +38,23 @@ fn quota_is_exact_over_restart_and_kill() {
         assert_eq!(json!([key["key"], key["used"], key["remaining"]]), expected, "{shown}");
     }
 }
+
+#[test]
+fn quota_counts_by_any_header() {
+    let server = start();
+    let mut client = server.client();
+    let config = json!({"quota": {"limit": 1, "per": "month", "key_logic": {"var": "headers.x-customer"}}});
+    echo(&mut client, "orders", config);
+    let mut post = |more: &[(&str, &str)]| {
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(more);
+        client.send("POST", "/api/v1/data/orders", &headers, b"{}").unwrap()
+    };
+    assert_eq!(post(&[("x-customer", "a")]).status, 200);
+    error(&post(&[("x-customer", "a")]), 429, "QUOTA_EXCEEDED");
+    assert_eq!(post(&[("x-customer", "b")]).status, 200);
+    let keyless = post(&[]);
+    let refused = error(&keyless, 429, "QUOTA_EXCEEDED");
+    assert_eq!(refused["message"], "The request has no key that a quota could count");
+    assert_eq!(keyless.header("retry-after"), Some("1"));
+}

@@ -1,10 +1,11 @@
 //! Recordings of runs: which are kept, what they hold, who reads them, their deletion, and backtests over them.
 
+use diesel::connection::SimpleConnection;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{echo, error, eventually, serve_with, start};
+use crate::support::{echo, error, eventually, open_database, serve_with, start};
 
 const ADMIN: &str = "/api/v1/admin/recordings";
 
@@ -85,9 +86,23 @@ fn backtest_names_runs_that_a_draft_changes() {
     let start = format!("{workflow}/backtest");
     error(&client.json("POST", &start, &json!({})).unwrap(), 404, "NOT_FOUND");
     error(&client.json("POST", &start, &json!({"verion": 1})).unwrap(), 400, "VALIDATION_ERROR");
+    let malformed = client.json("POST", &start, &json!({"ignore": ["data.at", "data.rows[x]"]})).unwrap();
+    error(&malformed, 400, "VALIDATION_ERROR");
+    assert!(malformed.text().contains("body.ignore[1]"), "{}", malformed.text());
+    for filter in [
+        json!({"outcome": "faild"}),
+        json!({"since": "yesterday"}),
+        json!({"workflow": "price"}),
+        json!({"channel": ["price"]}),
+        json!({"version": -1}),
+    ] {
+        let refused = client.json("POST", &start, &json!({"version": 1, "filter": filter})).unwrap();
+        error(&refused, 400, "VALIDATION_ERROR");
+        assert!(refused.text().contains("body.filter"), "{}", refused.text());
+    }
     assert_eq!(client.json("POST", &format!("{workflow}/versions"), &json!({})).unwrap().status, 201);
     assert_eq!(client.json("PUT", workflow, &json!({"tasks": sum(6)})).unwrap().status, 200);
-    let body = json!({"version": "draft", "filter": {"outcome": "completed"}});
+    let body = json!({"version": "draft", "filter": {"outcome": "completed", "since": "-1h"}});
     let started = client.json("POST", &start, &body).unwrap();
     assert_eq!(started.status, 202, "{}", started.text());
     let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
@@ -105,6 +120,25 @@ fn backtest_names_runs_that_a_draft_changes() {
 }
 
 #[test]
+fn backtest_that_cannot_go_on_fails() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "price", json!({"tracing": {"record": {"share": 1}}}));
+    assert_eq!(client.json("POST", "/api/v1/data/price", &json!({})).unwrap().status, 200);
+    eventually(|| list(&mut client, "channel=price").len() == 1);
+    let refusal = "CREATE TRIGGER refusal BEFORE UPDATE ON backtests WHEN NEW.done > OLD.done \
+         BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    open_database(&server.directory().join("svc.db")).batch_execute(refusal).unwrap();
+    let start = "/api/v1/admin/workflows/price/backtest";
+    let started = client.json("POST", start, &json!({"version": 1})).unwrap();
+    assert_eq!(started.status, 202, "{}", started.text());
+    let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "failed");
+    let ended = client.get(&path).unwrap().json()["data"].clone();
+    assert!(ended["reason"].as_str().unwrap().contains("3 times at one place"), "{ended}");
+}
+
+#[test]
 fn channel_draft_is_judged_by_its_guards() {
     let server = start();
     let mut client = server.client();
@@ -115,6 +149,14 @@ fn channel_draft_is_judged_by_its_guards() {
         assert_eq!(client.json("POST", "/api/v1/data/order", &json!({"n": n})).unwrap().status, 200);
     }
     eventually(|| list(&mut client, "channel=order").len() == 5);
+    // A shadow serves nothing, so it is not what the channel is tried with.
+    let workflow = "/api/v1/admin/workflows/order";
+    assert_eq!(client.json("POST", &format!("{workflow}/versions"), &json!({})).unwrap().status, 201);
+    let failing = json!([{"id": "fail", "name": "Fail", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.n", "logic": {"throw": "shadow"}}]}}}]);
+    assert_eq!(client.json("PUT", workflow, &json!({"tasks": failing})).unwrap().status, 200);
+    let shadow = json!({"status": "active", "shadow": true});
+    assert_eq!(client.json("PATCH", &format!("{workflow}/status"), &shadow).unwrap().status, 200);
     let channel = "/api/v1/admin/channels/order";
     assert_eq!(client.json("POST", &format!("{channel}/versions"), &json!({})).unwrap().status, 201);
     let schema = json!({"type": "object", "properties": {"n": {"minimum": 2}}});
@@ -128,6 +170,45 @@ fn channel_draft_is_judged_by_its_guards() {
     let report = client.get(&path).unwrap().json()["data"]["report"].clone();
     assert_eq!((&report["kinds"]["same"], &report["kinds"]["new-error"]), (&json!(3), &json!(2)));
     assert_eq!(report["groups"][0]["subject"], "refused by request.schema");
-    let guards = json!({"judged": ["request.schema"], "not_judged": ["rate_limit"]});
+    let guards = json!({"judged": ["methods", "request.schema"], "not_judged": ["rate_limit"]});
     assert_eq!(report["guards"], guards);
+    // The requests had bodies of JSON, because the version that serves reads no others.
+    let form = json!({"config": {"request": {"body": "form"}}});
+    assert_eq!(client.json("PUT", channel, &form).unwrap().status, 200);
+    let started = client.json("POST", &format!("{channel}/backtest"), &json!({})).unwrap();
+    let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "completed");
+    let report = client.get(&path).unwrap().json()["data"]["report"].clone();
+    assert_eq!(report["kinds"]["new-error"], 5, "{report}");
+    assert_eq!(report["groups"][0]["subject"], "refused by request.body");
+    assert_eq!(report["guards"], json!({"judged": ["methods", "request.body"], "not_judged": []}));
+}
+
+#[test]
+fn changed_shape_of_channel_is_named() {
+    let server = start();
+    let mut client = server.client();
+    let control = json!({"status": 201, "headers": {"etag": "e1"}, "body_path": "a"});
+    let tasks = json!([{"id": "take", "name": "Take", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.a", "logic": 7}, {"path": "data._svc.response", "logic": control}]}}}]);
+    let shaped = |headers: &[&str]| json!({"mode": "shaped", "allowed_headers": headers});
+    let config = json!({"response": shaped(&["etag"]), "tracing": {"record": {"share": 1}}});
+    serve_with(&mut client, "order", config, tasks);
+    assert_eq!(client.json("POST", "/api/v1/data/order", &json!({})).unwrap().status, 201);
+    eventually(|| list(&mut client, "channel=order").len() == 1);
+    let channel = "/api/v1/admin/channels/order";
+    assert_eq!(client.json("POST", &format!("{channel}/versions"), &json!({})).unwrap().status, 201);
+    for (response, subject) in [
+        (shaped(&["etag"]), None),
+        (shaped(&[]), Some("headers.etag")),
+        (json!({"mode": "envelope"}), Some("answer")),
+    ] {
+        let changed = client.json("PUT", channel, &json!({"config": {"response": response}})).unwrap();
+        assert_eq!(changed.status, 200, "{}", changed.text());
+        let started = client.json("POST", &format!("{channel}/backtest"), &json!({})).unwrap();
+        let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+        eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "completed");
+        let report = client.get(&path).unwrap().json()["data"]["report"].clone();
+        assert_eq!(report["groups"][0]["subject"].as_str(), subject, "{report}");
+    }
 }

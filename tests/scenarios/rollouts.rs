@@ -117,6 +117,15 @@ fn gate_refuses_shares_and_takes_orders() {
         (&json!("aborted"), &json!(30))
     );
     error(&order(&mut client, &json!({"state": "promoted"})), 409, "CONFLICT");
+    let unknown = json!({"steps": [50], "on_rollback": "alram"});
+    for address in [format!("{WORKFLOW}/rollout?dry_run=true"), format!("{WORKFLOW}/rollout")] {
+        let answer = client.json("PATCH", &address, &unknown).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = answer.json();
+        let warnings = answer.get("warnings").unwrap_or(&answer["data"]["warnings"]);
+        assert_eq!(warnings[0]["field"], "body.on_rollback", "{answer}");
+        assert!(warnings[0]["message"].as_str().unwrap().contains("'alram'"), "{answer}");
+    }
     for (body, path) in [
         (json!({"shadow": true, "steps": [10]}), "body.steps"),
         (json!({"steps": [10], "gate": {"compare": 2}}), "body.gate.compare"),

@@ -10,13 +10,14 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use svc_testkit::example::create_and_activate;
 use svc_testkit::http::HttpClient;
 use svc_testkit::peer;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 use tempfile::TempDir;
 
-use crate::support::{eventually, launch};
+use crate::support::{channel, echo_workflow, eventually, launch};
 
 /// Longest wait for a notification.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -123,7 +124,26 @@ fn restart_refuses_no_connection() {
         assert!(client.join().unwrap() > 0);
         second
     });
-    assert!(second.log_text().contains(&format!("\"port\":{}", address.port())), "{}", second.log_text());
+    second.wait_for_log(&[&format!("\"port\":{}", address.port())]).unwrap();
+}
+
+#[test]
+fn request_that_waits_for_the_start_is_answered() {
+    let directory = TempDir::new().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("svc.db").display());
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    let passed = || launch().env("SVC_STORAGE__URL", &url).pass_socket(&socket).unwrap();
+    let mut first = passed().start().unwrap();
+    let mut client = first.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("a")).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("a", "a", json!({}))).unwrap();
+    first.signal("TERM").unwrap();
+    assert_eq!(first.wait(LIMIT).unwrap().code(), Some(0), "{}", first.log_text());
+    let early = thread::spawn(move || HttpClient::new(address).json("POST", "/api/v1/data/a", &json!({})));
+    let _second = passed().start().unwrap();
+    let answer = early.join().unwrap().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 /// Runs `systemd-analyze` on files of the directory of the units.

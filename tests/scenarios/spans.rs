@@ -239,8 +239,8 @@ fn collector_that_is_away_costs_spans_and_nothing_else() {
         assert_eq!(post(&mut client, "/api/v1/data/orders", &[]).status, 200);
         eventually(|| dropped(&mut client) >= spans * 2.0);
     }
-    let warnings = server.log_text().matches("spans are not exported").count();
-    assert_eq!(warnings, 1, "{}", server.log_text());
+    let log = server.wait_for_log(&["spans are not exported"]).unwrap();
+    assert_eq!(log.matches("spans are not exported").count(), 1, "{log}");
     let Ok(collector) = Collector::start_on(port) else { return ends(server) };
     // The spans of a request are dropped as long as the connection is not made anew.
     eventually(|| {
@@ -248,7 +248,7 @@ fn collector_that_is_away_costs_spans_and_nothing_else() {
         metric(&mut client, "svc_spans_exported_total") > 0.0
     });
     collector.span("POST /orders", "http.response.status_code");
-    eventually(|| server.log_text().contains("spans are exported again"));
+    server.wait_for_log(&["spans are exported again"]).unwrap();
     ends(server);
 }
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use serde_json::Value;
 
-use crate::support::{eventually, launch, start};
+use crate::support::{launch, start};
 
 /// Runs to the end; checks the exit code and that one line of stderr holds every word.
 fn fails(launch: svc_testkit::server::ServerCommand, code: i32, words: &[&str]) {
@@ -102,25 +102,21 @@ fn dry_run_of_migrations_creates_no_file() {
 #[test]
 fn open_admin_without_host_listens_on_loopback() {
     let server = launch().unset("SVC_SERVER__HOST").start().unwrap();
-    // The log is written by a thread of its own.
-    eventually(|| server.log_text().contains("\"host\":\"127.0.0.1\""));
-    let log = server.log_text();
-    assert!(log.contains("server.host: listening on 127.0.0.1 only"), "{log}");
+    server.wait_for_log(&["\"host\":\"127.0.0.1\"", "server.host: listening on 127.0.0.1 only"]).unwrap();
     let server = launch()
         .unset("SVC_SERVER__HOST")
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", "a-key-of-more-than-32-characters-in-all")
         .start()
         .unwrap();
-    eventually(|| server.log_text().contains("\"host\":\"0.0.0.0\""));
-    let log = server.log_text();
+    let log = server.wait_for_log(&["\"host\":\"0.0.0.0\""]).unwrap();
     assert!(!log.contains("server.host:"), "{log}");
 }
 
 #[test]
 fn logs_are_json_lines_off_a_terminal() {
     let server = start();
-    let log = server.log_text();
+    let log = server.wait_for_log(&["\"msg\":\"listening\""]).unwrap();
     let line =
         log.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("no JSON line in {log}"));
     let record: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -134,8 +130,7 @@ fn every_json_log_line_is_an_object() {
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
     };
     let server = json().start().unwrap();
-    eventually(|| server.log_text().contains("\"msg\":\"listening\""));
-    let logged = lines(&server.log_text());
+    let logged = lines(&server.wait_for_log(&["\"msg\":\"listening\""]).unwrap());
     let note = logged.iter().find(|line| line["msg"].as_str().unwrap().starts_with("admin_auth.enabled: "));
     assert_eq!(note.unwrap()["level"], "warn", "{logged:?}");
     assert!(logged.iter().any(|line| line["level"] == "info" && line["msg"] == "listening"), "{logged:?}");

@@ -1,6 +1,6 @@
 //! Status changes: requirements, dry runs, deferred reloads, rollouts.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 
 use crate::support::{channel, echo, echo_workflow, error, start};
@@ -24,6 +24,32 @@ fn channel_needs_active_workflow_and_free_route() {
     error(&refused, 400, "VALIDATION_ERROR");
     error(&client.json("PATCH", &path, &json!({"status": "draft"})).unwrap(), 400, "VALIDATION_ERROR");
     error(&client.json("PATCH", &path, &json!({"status": "active"})).unwrap(), 404, "NOT_FOUND");
+}
+
+#[test]
+fn every_rival_of_a_route_is_named() {
+    let server = start();
+    let mut client = server.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
+    let routed = |id: &str, methods: &[&str]| {
+        let mut document = channel(id, "w", json!({}));
+        (document["methods"], document["route_pattern"]) = (json!(methods), json!("/shared"));
+        document
+    };
+    for (id, method) in [("getter", "GET"), ("poster", "POST")] {
+        create_and_activate(&mut client, "channels", "channel_id", &routed(id, &[method])).unwrap();
+    }
+    let both = routed("both", &["GET", "POST"]);
+    let rivals = |entries: &Value| {
+        let rivals = entries.as_array().unwrap().iter().filter_map(|entry| entry["rival"].as_str());
+        rivals.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let validated = client.json("POST", &format!("{ADMIN}/channels/validate"), &both).unwrap().json();
+    assert_eq!(rivals(&validated["data"]["warnings"]), ["getter", "poster"], "{validated}");
+    client.json("POST", &format!("{ADMIN}/channels"), &both).unwrap();
+    let dry = format!("{ADMIN}/channels/both/status?dry_run=true");
+    let tried = client.json("PATCH", &dry, &json!({"status": "active"})).unwrap().json();
+    assert_eq!(rivals(&tried["data"]["errors"]), ["getter", "poster"], "{tried}");
 }
 
 #[test]

@@ -35,8 +35,7 @@ fn server_and_commands_speak_tls_with_the_storage() {
     let listens =
         |row: &Vec<Option<String>>| row[1].as_deref().is_some_and(|text| text.starts_with("LISTEN"));
     assert!(sessions.iter().any(listens), "{sessions:?}");
-    let log = server.log_text();
-    assert!(log.contains("connections to the storage are encrypted") && log.contains("verify-full"), "{log}");
+    server.wait_for_log(&["connections to the storage are encrypted", "verify-full"]).unwrap();
     drop(server);
 
     let (launch, authority) = with("");
@@ -91,8 +90,7 @@ fn log_tells_whether_the_storage_is_encrypted() {
     ] {
         let database = postgres.database().unwrap();
         let server = launch().env("SVC_STORAGE__URL", database.url()).start().unwrap();
-        let log = server.log_text();
+        let log = server.wait_for_log(&[expected, "prefer"]).unwrap();
         assert_eq!(log.matches("connections to the storage").count(), 1, "{log}");
-        assert!(log.contains(expected) && log.contains("prefer"), "{log}");
     }
 }

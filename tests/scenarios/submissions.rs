@@ -83,6 +83,8 @@ fn accepted_answer_names_its_polling_location() {
         assert_eq!((&done["id"], &done["data"]["input"]), (&json!(id), &json!({"n": 1})), "{done}");
         let last = poll(&mut client, "HEAD");
         assert_eq!((last.status, last.header("retry-after")), (200, None));
+        let refused = poll(&mut client, "DELETE");
+        assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD")));
         assert_eq!(client.get(&format!("{location}?token={token}")).unwrap().status, 200);
     }
 }
@@ -101,15 +103,64 @@ fn wrong_poll_answers_like_an_absent_submission() {
     let own = format!("/api/v1/data/jobs/async/{id}");
     let wrong = poll(&mut client, &own, "wrong");
     let unknown = "/api/v1/data/jobs/async/0190a1b2-0000-7000-8000-000000000000";
-    for (path, token) in [
-        (own.as_str(), ""),
-        (unknown, token.as_str()),
-        (&format!("/api/v1/data/others/async/{id}"), &token),
-        (&format!("/api/v1/data/nobody/async/{id}"), &token),
-    ] {
+    let (other, no_id) = (format!("/api/v1/data/others/async/{id}"), "/api/v1/data/jobs/async/7");
+    for (path, token) in [(own.as_str(), ""), (unknown, &token), (&other, "wrong"), (no_id, &token)] {
         assert_eq!(poll(&mut client, path, token), wrong, "{path}");
     }
     assert_eq!(client.send("GET", &own, &[("x-trace-token", &token)], b"").unwrap().status, 200);
+}
+
+#[test]
+fn location_stays_good_when_the_route_changes() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let mut routed = channel("orders", "jobs", json!({}));
+    routed["route_pattern"] = json!("/shop/orders");
+    create_and_activate(&mut client, "channels", "channel_id", &routed).unwrap();
+    let accepted = client.json("POST", "/api/v1/data/shop/orders/async", &json!({"n": 1})).unwrap();
+    let location = accepted.header("location").unwrap().to_owned();
+    let token = accepted.json()["trace_token"].as_str().unwrap().to_owned();
+    let poll = |client: &mut HttpClient| {
+        client.send("GET", &location, &[("x-trace-token", &token)], b"").unwrap().json()["data"].clone()
+    };
+    let done = wait_until_stable(|| poll(&mut client));
+    assert_eq!(done["status"], "completed");
+    let orders = "/api/v1/admin/channels/orders";
+    let mut change = |method: &str, path: &str, body: Value| {
+        let answer = client.json(method, path, &body).unwrap();
+        assert!(answer.status < 300, "{}", answer.text());
+    };
+    change("POST", &format!("{orders}/versions"), json!({}));
+    change("PUT", orders, json!({"route_pattern": "/shop/purchases"}));
+    change("PATCH", &format!("{orders}/status"), json!({"status": "active"}));
+    let mut other = channel("sales", "jobs", json!({}));
+    other["route_pattern"] = json!("/shop/orders");
+    create_and_activate(&mut client, "channels", "channel_id", &other).unwrap();
+    assert_eq!(poll(&mut client), done);
+    let archived = client.json("PATCH", &format!("{orders}/status"), &json!({"status": "archived"})).unwrap();
+    assert_eq!((archived.status, poll(&mut client)), (200, done));
+}
+
+#[test]
+fn token_of_shaped_submission_shows_its_body() {
+    let server = start();
+    let mut client = server.client();
+    let tasks = json!([{"id": "shape", "name": "", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data._svc.response.body_path", "logic": "shown"},
+        {"path": "data.shown", "logic": {"var": "payload"}}, {"path": "data.margin", "logic": "canary"}]}}}]);
+    serve_with(&mut client, "shaped", json!({"response": {"mode": "shaped"}}), tasks);
+    let answer = client.json("POST", "/api/v1/data/shaped", &json!({"n": 1})).unwrap();
+    assert_eq!(answer.json(), json!({"n": 1}));
+    let (id, token) = submit(&mut client, "shaped", &json!({"n": 1}));
+    for path in [format!("{TRACES}/{id}"), format!("/api/v1/data/shaped/async/{id}")] {
+        let look = |client: &mut HttpClient| {
+            client.send("GET", &path, &[("x-trace-token", &token)], b"").unwrap().json()["data"].clone()
+        };
+        let done = wait_until_stable(|| look(&mut client));
+        assert_eq!((&done["status"], &done["data"]), (&json!("completed"), &json!({"n": 1})), "{done}");
+        assert!(!done.to_string().contains("canary"), "{done}");
+    }
 }
 
 #[test]
@@ -280,6 +331,24 @@ fn failure_to_store_work_is_not_replayed() {
     let accepted = deliver();
     assert_eq!((accepted.status, accepted.header("idempotent-replayed")), (202, None), "{}", accepted.text());
     assert_eq!(deliver().text(), accepted.text());
+}
+
+#[test]
+fn unstored_work_gives_its_key_back() {
+    let server = start();
+    let mut client = server.client();
+    let config = json!({"deduplication": {"header": "idempotency-key"}, "queue": {"early_start": false}});
+    echo(&mut client, "charges", config);
+    let headers = [("content-type", "application/json"), ("idempotency-key", "e-1")];
+    let mut deliver = || client.send("POST", "/api/v1/data/charges/async", &headers, b"{}").unwrap();
+    let mut database = open_database(&server.directory().join("svc.db"));
+    database.batch_execute(REFUSE_TRACES).unwrap();
+    let refused = deliver();
+    assert!(refused.status >= 500, "{}", refused.text());
+    database.batch_execute("DROP TRIGGER refuse").unwrap();
+    let accepted = deliver();
+    assert_eq!(accepted.status, 202, "nothing of it was done: {}", accepted.text());
+    error(&deliver(), 409, "CONFLICT");
 }
 
 #[test]

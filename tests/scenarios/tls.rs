@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
-use svc_testkit::http2::{END_HEADERS, END_STREAM, HEADERS, NO_ERROR, OK, RawClient, frame, get};
+use svc_testkit::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, NO_ERROR, OK, RawClient, frame, get};
 use svc_testkit::peer;
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port, wait_until};
 use svc_testkit::tls::{IssuedCertificate, issue_certificate, issue_certificate_for_time};
@@ -238,7 +238,7 @@ fn certificate_replacement_under_load_fails_no_request() {
         assert!(health["tls"]["reason"].as_str().unwrap().starts_with("server.tls.cert_path: "), "{health}");
     });
     assert!(served.into_inner() > 0);
-    assert!(server.log_text().contains("certificate refused; the previous one stays in use"));
+    server.wait_for_log(&["certificate refused; the previous one stays in use"]).unwrap();
 }
 
 /// Replaces the files, without a signal. Returns `true` once the server uses them.
@@ -306,6 +306,10 @@ fn check_withdrawal(issue: impl FnOnce() -> IssuedCertificate, withdraw: impl Fn
     over_2.greet(&[]).unwrap();
     over_2.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get(path)));
     assert_eq!(over_2.receive_kind(HEADERS).expect("an answer").payload[0], OK);
+    let mut viewer = RawClient::connect_as(&server, &issued, Some(&own)).unwrap();
+    viewer.greet(&[]).unwrap();
+    viewer.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/api/v1/admin/live")));
+    assert_eq!(viewer.receive_kind(HEADERS).expect("a stream").payload[0], OK);
     withdraw(&server);
     // The files are followed, and certificates expire, in their own time.
     let mut last = None;
@@ -320,6 +324,10 @@ fn check_withdrawal(issue: impl FnOnce() -> IssuedCertificate, withdraw: impl Fn
     over_2.send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get(path)));
     let (status, farewell) = over_2.receive_answer_and_farewell().expect("an answer and a farewell");
     assert!(status != OK && farewell == NO_ERROR, "{status} {farewell}");
+    let mut events = Vec::new();
+    while !String::from_utf8_lossy(&events).contains("key_withdrawn") {
+        events.extend(viewer.receive_kind(DATA).expect("events up to the last one").payload);
+    }
 }
 
 #[test]

@@ -122,9 +122,7 @@ fn unreadable_heads_get_envelope_and_are_counted() {
         metric(&mut client, "svc_http_requests_total{method=\"OTHER\",path=\"unmatched\",status=\"431\"}")
             == 1.0
     });
-    // Lines are written by a thread of their own.
-    eventually(|| ["malformed_head", "head_too_large"].iter().all(|kind| server.log_text().contains(kind)));
-    let log = server.log_text();
+    let log = server.wait_for_log(&["malformed_head", "head_too_large"]).unwrap();
     assert!(!log.contains("\"level\":\"error\""), "{log}");
 }
 
@@ -135,6 +133,26 @@ fn garbage_after_a_request_is_refused_separately() {
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     assert_eq!(text.matches("HTTP/1.1 ").count(), 2, "{text}");
     assert_eq!(last_answer(&text).0, 400);
+}
+
+#[test]
+fn requests_for_another_protocol_are_answered_and_closed() {
+    let server = start();
+    echo(&mut server.client(), "e", json!({}));
+    let websocket = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\r\n";
+    let h2c = "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n\
+               content-type: application/json\r\ncontent-length: 7\r\n\r\n{\"a\":1}";
+    for (request, answered) in [
+        // It has no body that could be waited for.
+        (format!("POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\n{websocket}"), "\"input\":{}"),
+        ("POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n".to_owned(), "\"input\":{}"),
+        (format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{websocket}"), "\"status\":\"ok\""),
+        (format!("POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\n{h2c}"), "\"input\":{\"a\":1}"),
+    ] {
+        let text = rest(&mut open(&server, request.as_bytes()));
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains(answered), "{text}");
+        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
+    }
 }
 
 #[test]
@@ -353,7 +371,7 @@ fn client_hanging_up_logs_no_error() {
     let head = b"POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     drop(open(&server, head));
     drop(open(&server, b"GET /heal"));
-    eventually(|| server.log_text().contains("/api/v1/data/e"));
+    server.wait_for_log(&["/api/v1/data/e"]).unwrap();
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
     let log = server.log_text();
     assert!(!log.contains("request failed") && !log.contains("\"level\":\"error\""), "{log}");

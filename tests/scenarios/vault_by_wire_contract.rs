@@ -137,7 +137,7 @@ fn store_down_at_reload_quarantines_until_back() {
     assert!(shown.contains("locked") && shown.contains("503 Service Unavailable"), "{shown}");
     assert_eq!(call(&mut client, "other", ""), 200);
     assert_eq!(code(&mut client, "declared"), before, "what was declared keeps its value");
-    assert!(server.log_text().contains("a declared secret keeps its value"), "{}", server.log_text());
+    server.wait_for_log(&["a declared secret keeps its value"]).unwrap();
     store.set_health(Health::Unsealed);
     reload(&mut client);
     assert_eq!(call(&mut client, "locked", "key-one"), 200);

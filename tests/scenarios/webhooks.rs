@@ -36,6 +36,7 @@ fn start_with(customers: &Upstream, authority: &[u8]) -> ServerProcess {
         .env("SSL_CERT_FILE", &file.display().to_string())
         .env("SVC_WEBHOOKS__RETRY_SCHEDULE", "1s")
         .env("SVC_WEBHOOKS__ON_DISABLED", "alerts")
+        .env("SVC_SERVER__DATA_MOUNTS", "/shop,/webhooks")
         .start()
         .unwrap();
     let mut client = server.client();
@@ -173,6 +174,11 @@ fn consumer_sees_and_replays_its_own_endpoints() {
     let listed = own(&mut client, "GET", "", &keys[0], "").json();
     assert_eq!((&listed["total"], &listed["data"][0]["id"]), (&json!(1), &json!(acme)), "{listed}");
     assert!(!listed.to_string().contains("whsec_") && !listed.to_string().contains("customers"), "{listed}");
+    let mounted = client.send("GET", "/shop/webhooks", &[("x-api-key", keys[0].as_str())], b"").unwrap();
+    assert_eq!(mounted.json(), listed, "below each mount");
+    let deleted = own(&mut client, "DELETE", &format!("/{acme}/attempts"), &keys[0], "");
+    error(&deleted, 405, "METHOD_NOT_ALLOWED");
+    assert_eq!(deleted.header("allow"), Some("GET, HEAD"));
     let tested = own(&mut client, "POST", &format!("/{acme}/test"), &keys[0], "").json();
     assert_eq!(tested["data"]["delivered"], true, "{tested}");
     let failed = own(&mut client, "POST", &format!("/{brand}/test"), &keys[1], "").json();
@@ -237,6 +243,40 @@ fn registration_names_place_and_remedy() {
     refused(&mut client, "url", json!("http://a.example/"), "https alone");
     refused(&mut client, "topics", json!(["a b"]), "body.topics[0]");
     refused(&mut client, "topcis", json!(["a"]), "topics");
+    for address in ["https://127.0.0.1/in", "https://0x7f.1/in", "https://[::1]/in", "https://10.0.0.1:8443/"]
+    {
+        refused(&mut client, "url", json!(address), "not a public address");
+    }
     let created = client.json("POST", ADMIN, &new).unwrap().json();
     assert!(text(&created["data"], "reason").contains("has no allow_urls"), "{created}");
+    let moved = json!({"url": "https://169.254.169.254/latest"});
+    let path = format!("{ADMIN}/{}", text(&created["data"], "id"));
+    error(&client.json("PATCH", &path, &moved).unwrap(), 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn secret_in_an_address_is_masked() {
+    let server = start();
+    let mut client = server.client();
+    let connector =
+        json!({"id": "c", "name": "c", "connector_type": "http", "config": {"url": "https://a.example"}});
+    client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    let new = json!({"url": "https://a.example/in?token=s3cret", "topics": ["a"], "connector": "c"});
+    let created = client.json("POST", ADMIN, &new).unwrap().json();
+    let masked = "https://a.example/in?token=******";
+    assert_eq!(text(&created["data"], "url"), masked);
+    let path = format!("{ADMIN}/{}", text(&created["data"], "id"));
+    for path in [path.as_str(), ADMIN] {
+        let shown = client.get(path).unwrap();
+        assert!(shown.status == 200 && !shown.text().contains("s3cret"), "{}", shown.text());
+    }
+    // The second one finds the secret that the first one has left in its place.
+    for _ in 0..2 {
+        let kept = client.json("PATCH", &path, &json!({"url": masked})).unwrap();
+        assert_eq!((kept.status, text(&kept.json()["data"], "url")), (200, masked), "{}", kept.text());
+    }
+    // Under another name there is no secret, and the one that is there is not for another host.
+    for url in ["https://a.example/in?api_key=******", "https://b.example/in?token=******"] {
+        error(&client.json("PATCH", &path, &json!({"url": url})).unwrap(), 400, "VALIDATION_ERROR");
+    }
 }

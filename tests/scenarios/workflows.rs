@@ -290,3 +290,15 @@ fn definition_is_tried_without_being_stored() {
     assert_eq!(after, stored);
     error(&client.get(&format!("{BASE}/absent")).unwrap(), 404, "NOT_FOUND");
 }
+
+#[test]
+fn trial_without_body_takes_the_defaults() {
+    let server = start();
+    let mut client = server.client();
+    client.json("POST", BASE, &echo_workflow("kept")).unwrap();
+    let path = format!("{BASE}/kept/test");
+    let bare = client.send("POST", &path, &[], b"").unwrap();
+    assert_eq!(bare.status, 200, "{}", bare.text());
+    let explicit = client.json("POST", &path, &json!({})).unwrap().json();
+    assert_eq!(bare.json()["data"]["output"], explicit["data"]["output"]);
+}

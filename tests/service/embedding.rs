@@ -240,6 +240,10 @@ fn accepted_work_of_host_is_stored_and_runs() {
         eventually("the accepted work is completed", is_completed).await;
         let unknown = service.submit_async("nothing", json!({})).await.unwrap_err();
         assert_eq!(unknown.status(), 404);
+        service.shutdown(Duration::from_secs(5)).await;
+        let late = service.submit_async("orders", json!({})).await.unwrap_err();
+        assert_eq!((late.status(), late.message()), (503, "Channel 'orders' is stopping"));
+        assert_eq!(late.retry_after(), Some(1));
     });
 }
 

@@ -34,7 +34,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/contract", &["svc-engine", "svc-model"]),
     (
         "crates/project",
-        &["svc-auth", "svc-contract", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"],
+        &[
+            "svc-auth",
+            "svc-contract",
+            "svc-engine",
+            "svc-model",
+            "svc-outbound",
+            "svc-plugins",
+            "svc-secrets",
+        ],
     ),
     (
         "crates/toolkit",
@@ -46,10 +54,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-functions",
             "svc-model",
             "svc-outbound",
+            "svc-plugins",
             "svc-project",
         ],
     ),
     ("crates/api", &["svc-model"]),
+    ("crates/plugins", &["svc-engine", "svc-model"]),
     ("crates/transport", &[]),
     ("actors/supervision", &[]),
     (
@@ -158,6 +168,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-kafka",
             "svc-model",
             "svc-outbound",
+            "svc-plugins",
             "svc-project",
             "svc-redis",
             "svc-registry",
@@ -202,7 +213,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("clap", &[PROGRAM, "crates/cli", "crates/toolkit"]),
     ("jsonschema", &["crates/contract"]),
     ("utoipa", &["crates/api"]),
-    ("toml", &[PROGRAM, "crates/toolkit", "tests"]),
+    ("toml", &[PROGRAM, "crates/plugins", "crates/toolkit", "tests"]),
+    ("wasmtime", &["crates/plugins"]),
 ];
 
 fn members() -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::files_with;
+use crate::language::function_name;
 
 /// A source file longer than this has more than one reason to be.
 const LONGEST: usize = 500;
@@ -37,6 +38,64 @@ fn no_folder_has_more_than_20_source_files() {
     }
     counts.retain(|_, count| *count > FULLEST);
     assert!(counts.is_empty(), "group the files by what they are: {counts:#?}");
+}
+
+/// Lines beyond which a function is long.
+const LONG_FUNCTION: usize = 60;
+
+/// Maximum of long functions in the program, the actors and the libraries. Only to be lowered.
+const LONG_FUNCTIONS: usize = 8;
+
+/// Returns the names of the long functions of a formatted source file, without those of its tests.
+fn long_functions(text: &str) -> Vec<&str> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    let mut names = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let is_function = code.split_once("fn ").is_some_and(|(before, _)| {
+            before.split_whitespace().all(|word| {
+                matches!(word, "async" | "const" | "pub" | "unsafe")
+                    || word.starts_with("pub(")
+                    || word.ends_with(')')
+            })
+        });
+        if !is_function || code.ends_with([';', '}']) {
+            continue;
+        }
+        let indent = &line[..line.len() - code.len()];
+        let (end, signature_end) = (format!("{indent}}}"), format!("{indent})"));
+        let rest = &lines[start + 1..];
+        let Some(length) = rest.iter().position(|line| **line == end) else { continue };
+        // A declaration has no body: what ends is the trait around it, or the next function.
+        let mut body = rest[..length].iter();
+        let is_declared = body.any(|line| line.starts_with(&signature_end) && line.ends_with(';'));
+        if length + 2 > LONG_FUNCTION && !is_declared {
+            names.extend(function_name(code));
+        }
+    }
+    names
+}
+
+#[test]
+fn long_functions_are_few() {
+    let files = files_with(&[".rs"]);
+    let product = files.iter().filter(|(path, _)| {
+        source_folder(path).is_some() && !path.contains("/tests/") && !path.ends_with("tests.rs")
+    });
+    let long: Vec<_> = product
+        .flat_map(|(path, text)| long_functions(text).into_iter().map(move |name| format!("{path}: {name}")))
+        .collect();
+    assert!(long.len() <= LONG_FUNCTIONS, "split one of these {}: {long:#?}", long.len());
+}
+
+#[test]
+fn long_function_is_found_by_its_end() {
+    let body = "        one();\n".repeat(LONG_FUNCTION);
+    let text = format!(
+        "trait A {{\n    fn a(\n        b: u8,\n    );\n\n    fn c() {{\n{body}    }}\n\n    fn d() {{}}\n}}\n"
+    );
+    assert_eq!(long_functions(&text), ["c"]);
 }
 
 #[test]

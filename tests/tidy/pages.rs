@@ -161,6 +161,21 @@ fn every_invariant_names_its_test() {
 }
 
 #[test]
+fn embedding_page_names_options_and_features() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("the file is there");
+    let (page, options) = (read("docs/embedding.md"), read("src/options.rs"));
+    let fields = options.lines().filter_map(|line| line.strip_prefix("    pub ")?.split_once(": "));
+    let fields: Vec<_> = fields.map(|(field, _)| field).collect();
+    assert!(fields.contains(&"environment"), "the check saw {fields:?}");
+    let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).expect("the manifest parses");
+    let features = manifest["features"]["default"].as_array().expect("features are listed").clone();
+    let features: Vec<_> = features.iter().filter_map(toml::Value::as_str).collect();
+    let words: BTreeSet<_> = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let absent: Vec<_> = fields.into_iter().chain(features).filter(|name| !words.contains(name)).collect();
+    assert!(absent.is_empty(), "docs/embedding.md does not name {absent:?}");
+}
+
+#[test]
 fn check_finds_absent_paths_and_functions() {
     let names = BTreeSet::from(["main.rs".to_owned()]);
     let text = "`tests/tidy/pages.rs`, `main.rs`, `env://NAME`, `/health`, `gone.rs`, `tests/gone/`,\n\

@@ -142,7 +142,7 @@ impl CompiledChannel {
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
         let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
-        let recorder = ChannelRecorder::build(&config.tracing, services)?;
+        let recorder = ChannelRecorder::build(&config.tracing, config.validation_logic.as_ref(), services)?;
         let reads_metadata = flow.reads_metadata()
             || recorder.is_some()
             || guards.read_metadata()
@@ -223,6 +223,11 @@ impl CompiledChannel {
         self.accepts
     }
 
+    /// Returns `true` if the workflow may shape the answers over HTTP.
+    pub(crate) fn shapes_answers(&self) -> bool {
+        self.shaper.is_some()
+    }
+
     /// Returns the version of the workflow that runs an accepted job of that bucket and id.
     pub fn workflow_for(&self, bucket: Option<u8>, id: Uuid) -> Option<WorkflowVersion> {
         self.flow.version_for(bucket, id)
@@ -242,6 +247,11 @@ impl CompiledChannel {
     /// Returns the shares of its accepted work that run at once, over all nodes.
     pub fn queue_shares(&self) -> QueueShares {
         self.queue.shares(&self.id)
+    }
+
+    /// Returns the most of its accepted work that may wait.
+    pub fn max_waiting(&self) -> u64 {
+        self.queue.max_waiting()
     }
 
     /// Returns the number of messages that may begin on this node now; `None` if the channel does not limit them.

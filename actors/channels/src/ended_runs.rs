@@ -53,7 +53,6 @@ pub struct EndedRun {
     pub source: RunSource,
     /// The version of the workflow that it was given to.
     pub workflow: Option<WorkflowVersion>,
-    /// Its end.
     pub end: RunEnd,
     /// Code of the error by which it failed.
     pub error_code: Option<&'static str>,

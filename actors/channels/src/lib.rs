@@ -44,8 +44,8 @@ mod shared_cache;
 pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 pub use answer::response::{ChannelResponse, TRACE_ID_HEADER, TraceIdField};
 pub use body::{
-    BodyKind, CloudEvent, CloudEvents, ContentKind, EventFacts, EventMode, add_field, parse_csv, parse_text,
-    parse_xml, read_batch, read_request, read_structured,
+    BodyKind, CloudEvent, CloudEvents, ContentKind, EventFacts, EventMode, add_field, parse_csv,
+    parse_json_text, parse_text, parse_xml, read_batch, read_request, read_structured,
 };
 pub use compiled_channel::{CompiledChannel, EventGrant};
 pub use compute_gate::ComputeGate;

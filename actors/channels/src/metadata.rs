@@ -3,12 +3,10 @@
 use serde_json::{Map, Value, json};
 use svc_auth::SignInOutcome;
 use svc_engine::{Message, Redaction};
+use svc_model::MASK;
 
 use crate::body::CloudEvents;
 use crate::request::{DataRequest, Ingress};
-
-/// Replaces a value that is never shown.
-const MASK: &str = "******";
 
 /// Headers that carry credentials: their names stay visible, their values do not.
 const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -178,9 +176,9 @@ pub(crate) fn set_run_key(metadata: &mut Map<String, Value>, key: String) {
     metadata.insert(RUN.into(), json!({ "key": key }));
 }
 
-/// Returns `true` if the metadata has the key of the run.
-pub(crate) fn has_run_key(metadata: &Map<String, Value>) -> bool {
-    metadata.get(RUN).is_some_and(|run| run.get("key").is_some_and(Value::is_string))
+/// Returns the key of a run that has one.
+pub(crate) fn read_run_key(metadata: &Map<String, Value>) -> Option<&str> {
+    metadata.get(RUN)?.get("key")?.as_str()
 }
 
 /// Renders headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC
@@ -188,13 +186,18 @@ pub(crate) fn has_run_key(metadata: &Map<String, Value>) -> bool {
 fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();
     for (name, value) in headers {
-        if CREDENTIALS.contains(&name.as_str()) || credential == Some(name.as_str()) {
+        if carries_credential(&name, credential) {
             visible.insert(name, MASK.into());
         } else if header_text(&value).is_some() {
             add_header(&mut visible, name, String::from_utf8(value).unwrap_or_default());
         }
     }
     visible
+}
+
+/// Returns `true` for a header that carries a credential: one of those that usually do, or `own`, that of the channel.
+pub(crate) fn carries_credential(name: &str, own: Option<&str>) -> bool {
+    CREDENTIALS.contains(&name) || own == Some(name)
 }
 
 /// Returns the headers of the metadata without the masked ones: a mask distinguishes no callers.

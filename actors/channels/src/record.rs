@@ -165,7 +165,7 @@ fn parse(
         return parse_event(headers, value);
     }
     if value.is_empty() {
-        return Err("the value is empty; a payload is JSON".to_owned());
+        return Err("the value is empty".to_owned());
     }
     let is_raw = format == RecordFormat::Raw;
     let text = match std::str::from_utf8(value) {
@@ -178,7 +178,7 @@ fn parse(
         RecordFormat::Csv => parse_csv(text).map_err(|reason| format!("the value is not CSV: {reason}")),
         RecordFormat::Xml => parse_xml(text).map_err(|reason| format!("the value is not XML: {reason}")),
         RecordFormat::Json | RecordFormat::Raw | RecordFormat::Auto | RecordFormat::CloudEvents => {
-            return match serde_json::from_str(text) {
+            return match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
                 Ok(value) => {
                     Ok(RecordPayload { encoding: is_raw.then_some("json"), ..RecordPayload::plain(value) })
                 }
@@ -234,6 +234,7 @@ mod tests {
         for (value, expected) in [
             (&b"{\"a\":1}"[..], json!({"a": 1})),
             (b" [1] ", json!([1])),
+            (b"\xef\xbb\xbf{}", json!({})),
             (b"null", json!(null)),
             (b"7", json!(7)),
         ] {

@@ -20,6 +20,11 @@ pub fn at_capacity(channel: &str) -> ServiceError {
     ServiceError::at_capacity(format!("Channel '{channel}' is at capacity"))
 }
 
+/// Builds the 503 of a channel that takes no messages any more: its node ends, or another version takes its place.
+pub fn stopping(channel: &str) -> ServiceError {
+    ServiceError::unavailable(format!("Channel '{channel}' is stopping")).with_retry_after(1)
+}
+
 /// Builds the 500 of a message whose run crashed.
 pub(crate) fn crashed() -> ServiceError {
     ServiceError::new(Code::InternalError, "Internal server error")
@@ -40,9 +45,7 @@ pub(crate) fn describe_guard_refusal(error: &ServiceError) -> String {
 pub fn from_call_error<M>(channel: &str, error: &CallError<M>) -> ServiceError {
     match &error.kind {
         CallErrorKind::Full => at_capacity(channel),
-        CallErrorKind::Draining | CallErrorKind::Stopped => {
-            ServiceError::unavailable(format!("Channel '{channel}' is stopping")).with_retry_after(1)
-        }
+        CallErrorKind::Draining | CallErrorKind::Stopped => stopping(channel),
         CallErrorKind::Restarting { retry_after } => {
             let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
             ServiceError::unavailable(format!("Channel '{channel}' is restarting"))

@@ -83,7 +83,7 @@ pub struct DataRequest {
     /// The result that the caller waits for.
     pub delivery: Delivery,
     /// The HTTP method as received; empty for [`Ingress::Embedded`].
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Set if the path is that of the callback of the channel's sign-in.
     pub is_callback: bool,
     /// Values of the route parameters, by name; values are strings.
@@ -127,7 +127,7 @@ impl DataRequest {
         Self {
             ingress: Ingress::Embedded,
             delivery: Delivery::Sync,
-            method: String::new(),
+            method: Cow::Borrowed(""),
             is_callback: false,
             params: Map::new(),
             query: Map::new(),

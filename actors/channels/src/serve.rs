@@ -84,8 +84,9 @@ impl CompiledChannel {
                     answer
                 }
                 (Delivery::Async, None) => {
-                    let accepted =
-                        self.enqueue(admitted, (&request_id, &trace_context), pause.is_some()).await;
+                    let origin = (request_id.as_str(), &trace_context);
+                    // As above: synchronous runs have smaller futures without it.
+                    let accepted = Box::pin(self.enqueue(admitted, origin, pause.is_some())).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = refused_outcome(&accepted);
                     accepted

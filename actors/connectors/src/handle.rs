@@ -9,9 +9,10 @@ use slog::Logger;
 use svc_credentials::tokens::TokenStatus;
 use svc_store::StoredConnector;
 
-use crate::breaker::{BreakerState, ConnectorBreaker};
+use crate::breaker::{BreakerState, ConnectorBreaker, HostBreaker};
 use crate::call_log::RecordedCall;
 use crate::directory::ConnectorDirectory;
+use crate::drivers::http::HttpDriver;
 use crate::error::{ConnectorReloadError, LoadError};
 use crate::functions::NO_CHANNEL;
 use crate::inspection::{self, UnresolvedText};
@@ -131,6 +132,19 @@ impl Connectors {
     /// Returns the breakers of a connector; none if breakers are off.
     pub fn breakers_of(&self, connector: &str) -> Vec<ConnectorBreaker> {
         self.directory.breakers().list_for_connector(connector)
+    }
+
+    /// Returns the breakers of hosts whose addresses messages compute, but for the closed ones, by connector and host.
+    pub fn failing_hosts(&self) -> Vec<HostBreaker> {
+        let mut failing = Vec::new();
+        for entry in self.directory.table().entries() {
+            let ConnectorState::Loaded(loaded) = &entry.state else { continue };
+            if let Some(driver) = loaded.driver::<HttpDriver>() {
+                failing.extend(driver.hosts.list_failing());
+            }
+        }
+        failing.sort_by(|one, other| (&one.connector, &one.host).cmp(&(&other.connector, &other.host)));
+        failing
     }
 
     /// Returns the last calls of a connector on this node, the newest first.

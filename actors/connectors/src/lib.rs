@@ -40,11 +40,11 @@ mod statement_check;
 mod table;
 mod upload;
 
-pub use breaker::{BreakerSettings, BreakerState, ConnectorBreaker};
+pub use breaker::{BreakerSettings, BreakerState, ConnectorBreaker, HostBreaker};
 pub use call_log::RecordedCall;
 pub use directory::ConnectorDirectory;
 #[cfg(feature = "kafka")]
-pub use drivers::kafka::{ClientLog, KafkaProducer};
+pub use drivers::kafka::{ClientLog, KafkaProducer, describe_unusable_client};
 pub use drivers::{BrokerHealth, OwnDatabase};
 pub use error::{ConnectorReloadError, LoadError, LoadStage};
 pub use functions::{CallSettings, DRIVER_FUNCTIONS, QuerySettings, WriteSettings, register};

@@ -36,7 +36,6 @@ pub struct ConsoleParts {
     pub channels: ChannelMetrics,
     /// The rest of the service.
     pub view: Arc<dyn ServiceView>,
-    /// The settings.
     pub settings: Settings,
     /// The metrics of the crate.
     pub metrics: ConsoleMetrics,

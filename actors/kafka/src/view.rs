@@ -13,7 +13,6 @@ const PAUSED: &str = "paused";
 /// The state of an assigned partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PartitionView {
-    /// The topic.
     pub topic: String,
     /// The number of the partition.
     pub partition: i32,

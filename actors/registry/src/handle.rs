@@ -215,7 +215,7 @@ impl Registry {
                         None => refusal,
                     }
                 }
-                DispatchError::Rejected { channel, .. } => refusal::at_capacity(channel.name()),
+                DispatchError::Rejected { channel, .. } => refusal::stopping(channel.name()),
             })
         })
     }

@@ -164,14 +164,6 @@ impl Snapshot {
         let accepting = || rest.get(..rest.rfind("/async/")? + "/async".len());
         find(rest, method).or_else(|| find(accepting()?, "POST"))
     }
-
-    /// Returns `true` if the part of a path that names the channel, still percent-encoded, is this name, whatever serves
-    /// under it now, or leads by a route to the channel of this id.
-    pub fn leads_to(&self, rest: &str, name: &str, id: Option<&str>) -> bool {
-        let Ok(path) = RequestPath::parse(rest) else { return false };
-        path.channel_name().is_ok_and(|own| own == Some(name))
-            || id.is_some_and(|id| self.routes.lead_to(&path.segments, id))
-    }
 }
 
 fn is_post(method: &str) -> bool {

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_model::RoutePattern;
+use svc_model::{CALLBACK_METHOD, ClaimedRoute, RoutePattern};
 
 use crate::sharded_map::ShardedMap;
 use crate::snapshot::LoadedChannel;
-
-/// The method of the callback of a sign-in.
-const CALLBACK_METHOD: &str = "GET";
 
 /// The text of a parameter in a shape.
 const PARAM: &str = "{}";
@@ -51,14 +48,11 @@ impl Route {
     /// Builds the routes of a channel: its own, and that of the callback of its sign-in. Channels of other protocols, and
     /// rows whose patterns do not parse, have none.
     fn of_channel(entry: &Arc<LoadedChannel>) -> impl Iterator<Item = Self> {
-        let content = &entry.row.content;
-        let callback = content.config["oauth2_login"]["callback_path"].as_str();
-        let patterns = [(content.route_pattern.as_deref(), false), (callback, true)];
-        let is_http = content.protocol.is_http();
-        patterns.into_iter().filter_map(move |(pattern, is_callback)| {
-            let pattern = RoutePattern::parse(pattern.filter(|_| is_http)?).ok()?;
+        let claims = ClaimedRoute::of_channel(&entry.row.content);
+        claims.into_iter().filter_map(move |claim| {
+            let pattern = RoutePattern::parse(claim.pattern).ok()?;
             let is_short = pattern.segment_count() < 128;
-            is_short.then(|| Self { pattern, entry: Arc::clone(entry), is_callback })
+            is_short.then(|| Self { pattern, entry: Arc::clone(entry), is_callback: claim.is_callback })
         })
     }
 
@@ -173,11 +167,6 @@ impl RouteTable {
     /// Returns the methods of every route that matches decoded segments, possibly repeated.
     pub(crate) fn methods(&self, path: &[String]) -> Vec<String> {
         self.matching(path).iter().flat_map(|route| route.methods()).collect()
-    }
-
-    /// Returns `true` if a route of the channel with this id matches decoded segments, by whatever method.
-    pub(crate) fn lead_to(&self, path: &[String], id: &str) -> bool {
-        self.matching(path).iter().any(|route| &*route.entry.id == id)
     }
 
     /// Returns every route that matches decoded segments.

@@ -2,8 +2,10 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 /// Shards of a map: many enough that copying one is nothing, few enough that copying the table of them is
 /// nothing.
@@ -13,22 +15,22 @@ const SHARDS: usize = 256;
 /// `n` entries a change after a clone costs about `n / 256` copies of an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct ShardedMap<K, V> {
-    shards: Box<[Arc<HashMap<K, V>>]>,
+    shards: Box<[Arc<HashMap<K, V, RandomState>>]>,
     hasher: RandomState,
     len: usize,
 }
 
 impl<K, V> Default for ShardedMap<K, V> {
     fn default() -> Self {
-        let empty = Arc::new(HashMap::new());
-        Self { shards: vec![empty; SHARDS].into(), hasher: RandomState::new(), len: 0 }
+        let empty = Arc::new(HashMap::default());
+        Self { shards: vec![empty; SHARDS].into(), hasher: RandomState::default(), len: 0 }
     }
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
     fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
-        // The modulus fits any usize.
-        (self.hasher.hash_one(key) % SHARDS as u64) as usize
+        // The map of a shard has the lower bits. The modulus fits any usize.
+        ((self.hasher.hash_one(key) >> 32) % SHARDS as u64) as usize
     }
 
     pub(crate) fn len(&self) -> usize {

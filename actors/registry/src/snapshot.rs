@@ -212,8 +212,16 @@ pub(crate) struct LoadedShadow {
 impl LoadedShadow {
     fn runs_same_as(&self, other: &Self) -> bool {
         let parts = |shadow: &Self| (shadow.hash.clone(), shadow.used_secrets.clone());
-        self.compiled.terms == other.compiled.terms && parts(self) == parts(other)
+        let (own, others) = (&self.compiled.flow.versions, &other.compiled.flow.versions);
+        self.compiled.terms == other.compiled.terms
+            && parts(self) == parts(other)
+            && own.iter().zip(others).all(|((one, _), (other, _))| calls_same_plugins(one, other))
     }
+}
+
+/// Returns `false` for a workflow that was compiled anew and calls plugins, which may have other components now.
+fn calls_same_plugins(one: &Arc<CompiledWorkflow>, other: &Arc<CompiledWorkflow>) -> bool {
+    !one.calls_plugins() || Arc::ptr_eq(one, other)
 }
 
 /// One active version of a workflow.
@@ -233,6 +241,24 @@ pub(crate) struct LoadedVersion {
 }
 
 impl LoadedVersion {
+    /// Returns `true` if it compiled and calls a function of a plugin.
+    pub(crate) fn calls_plugins(&self) -> bool {
+        self.compiled.as_ref().is_ok_and(|compiled| compiled.calls_plugins())
+    }
+
+    /// Returns `true` if a message would run the same way in both.
+    fn runs_same_as(&self, other: &Self) -> bool {
+        let parts = |version: &Self| (version.version, version.rollout);
+        let is_called_alike = match (&self.compiled, &other.compiled) {
+            (Ok(one), Ok(other)) => calls_same_plugins(one, other),
+            _ => true,
+        };
+        parts(self) == parts(other)
+            && self.hash == other.hash
+            && self.used_secrets == other.used_secrets
+            && is_called_alike
+    }
+
     /// Returns the values that change in the store when a version changes.
     pub(crate) fn revision(&self) -> (i64, i64, Timestamp) {
         (self.version, self.rollout, self.updated_at)
@@ -247,12 +273,10 @@ impl LoadedWorkflow {
 
     /// Returns `true` if a message would run the same way in both.
     pub(crate) fn runs_same_as(&self, other: &Self) -> bool {
-        let parts = |version: &LoadedVersion| {
-            (version.version, version.rollout, version.hash.clone(), version.used_secrets.clone())
-        };
         self.is_compiled()
             && other.is_compiled()
-            && self.versions.iter().map(parts).eq(other.versions.iter().map(parts))
+            && self.versions.len() == other.versions.len()
+            && self.versions.iter().zip(&other.versions).all(|(one, other)| one.runs_same_as(other))
             && match (&self.shadow, &other.shadow) {
                 (Some(one), Some(other)) => one.runs_same_as(other),
                 (one, other) => one.is_none() && other.is_none(),

@@ -182,6 +182,21 @@ impl DatabaseTarget {
         }
     }
 
+    /// Refuses a file whose directory is missing: the database would say no more than that it cannot be opened.
+    ///
+    /// # Errors
+    /// [`OpenError::Unreachable`], which names the directory.
+    pub(crate) fn check_directory(&self) -> Result<(), OpenError> {
+        let directory = self.file().and_then(Path::parent);
+        match directory.filter(|directory| !directory.as_os_str().is_empty() && !directory.exists()) {
+            None => Ok(()),
+            Some(missing) => Err(OpenError::Unreachable {
+                target: self.to_string(),
+                detail: format!("the directory '{}' does not exist", missing.display()),
+            }),
+        }
+    }
+
     pub(crate) const fn backend(&self) -> Backend {
         match self {
             Self::Sqlite(_) => Backend::Sqlite,

@@ -257,13 +257,21 @@ impl Database {
         outcome
     }
 
-    /// Changes one row in the next transaction, together with those of other callers. Returns after the commit.
-    pub(crate) async fn change(
+    /// Changes one row in the next transaction, together with those of other callers. The change is handed over at once,
+    /// so that the future, which ends after the commit, is small.
+    pub(crate) fn change(
         &self,
         operation: QueryOperation,
         change: TraceWrite,
-    ) -> Result<bool, StoreError> {
-        self.measure(operation, self.commit_row(change)).await
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send + '_ {
+        let started_at = Instant::now();
+        let (caller, answer) = oneshot::channel();
+        self.inner.queue.push_row((change, caller));
+        async move {
+            let outcome = answer.await.unwrap_or_else(|_| Err(abandoned_batch_error()));
+            self.inner.queries.observe(operation, started_at.elapsed());
+            outcome
+        }
     }
 
     /// Returns `true` if the last transaction succeeded, without a refused row, and moments ago.
@@ -296,12 +304,6 @@ impl Database {
         }
         results.reverse();
         results
-    }
-
-    async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
-        let (caller, answer) = oneshot::channel();
-        self.inner.queue.push_row((change, caller));
-        answer.await.unwrap_or_else(|_| Err(abandoned_batch_error()))
     }
 
     async fn commit<T: Send + 'static>(&self, mut message: RunUnit<T>) -> Result<T, StoreError> {

@@ -249,14 +249,15 @@ const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
 
 /// Returns the cause of a SQLSTATE: classes 08 (connection), 53 (insufficient resources), 57 (operator
 /// intervention) and 58 (system error), and the codes of a deadlock, a failed serialization, an unavailable
-/// lock and a read-only server. `None` for any other code.
+/// lock, a read-only server and a transaction that took too long. `None` for any other code.
 pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     match code {
         "40001" | "40P01" => Some(OutageCause::Contention),
         // A full disk, a failed write.
         "53100" | "58030" => Some(OutageCause::Unwritable),
         "25006" => Some(OutageCause::NotPrimary),
-        "55P03" => Some(OutageCause::Unreachable),
+        // A lock that was not free. A server that closed the connection: this process was stopped in a transaction.
+        "55P03" | "25P03" | "25P04" => Some(OutageCause::Unreachable),
         _ => ["08", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class))
@@ -308,6 +309,8 @@ mod tests {
             "attempt to write a readonly database",
             "SQLSTATE 40P01: Verklemmung entdeckt",
             "SQLSTATE 57P01: Verbindung wird abgebrochen",
+            "SQLSTATE 25P03: Verbindung wird abgebrochen wegen Zeitüberschreitung in inaktiver Transaktion",
+            "SQLSTATE 25P04: Verbindung wird abgebrochen wegen Zeitüberschreitung in Transaktion",
             "SQLSTATE 53300: tut mir leid, schon zu viele Verbindungen",
         ] {
             let error = raise(DatabaseErrorKind::Unknown, message);
@@ -316,6 +319,7 @@ mod tests {
         for message in [
             "SQLSTATE 42P01: database is locked",
             "SQLSTATE 22001: deadlock detected",
+            "SQLSTATE 25P02: terminating connection due to idle-in-transaction timeout",
             "the database system is starting up",
             "deadlock detected",
             "no such table: x",

@@ -150,14 +150,12 @@ async fn measure(conn: &mut Conn) -> Result<DatabaseProbe, StoreError> {
 
 /// Returns whether the database exists, and the state of its schema.
 async fn read_schema(connector: &ConnectionManager) -> Result<(bool, SchemaReport), OpenError> {
-    let target = connector.target.to_string();
     let exists = match &connector.target {
         DatabaseTarget::Sqlite(path) => Path::new(path).exists(),
         DatabaseTarget::Postgres(_) => true,
     };
-    if let (false, Some(directory)) = (exists, missing_directory(&connector.target)) {
-        let detail = format!("the directory '{}' does not exist", directory.display());
-        return Err(OpenError::Unreachable { target, detail });
+    if !exists {
+        connector.target.check_directory()?;
     }
     Ok((exists, migrate::pending_with(connector).await?))
 }
@@ -260,10 +258,4 @@ async fn read_upgrade(conn: &mut Conn) -> Result<i64, StoreError> {
         }
     };
     Ok(row.seconds)
-}
-
-/// Returns the directory of a file if it does not exist.
-fn missing_directory(target: &DatabaseTarget) -> Option<&Path> {
-    let directory = target.file()?.parent()?;
-    (!directory.as_os_str().is_empty() && !directory.exists()).then_some(directory)
 }

@@ -51,22 +51,22 @@ pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptionReport, reencrypt};
 pub use repo::{
     AcceptedRerun, AdoptedRun, AlignOutcome, AnyOf, AppliedPage, AuditEntry, AuditFilter, AuditLog,
-    AuditPage, AuditReceipt, Backlog, BacktestClaim, BacktestEnd, BacktestPoint, BacktestState, BacktestStep,
-    Backtests, BreakerReset, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns,
-    BulkState, BulkStep, COUNTED_MINUTES, CanaryChange, CanaryReport, CanaryRollout, CanaryRollouts,
-    CancelEffect, CancelFailure, CancelOrder, CancelStep, CancelledEnd, CancelledRun, ChangeScope,
-    ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements, ClaimBatch, ClaimedLetter,
-    ClaimedWebhook, ConfigChange, ConfigEpoch, ConnectorRepository, ConsumerContent, ConsumerCredentials,
-    ConsumerPatch, ConsumerSecret, Consumers, CountedFailure, DeadLetter, DeadLetterFilter, DeadLetterPage,
-    DeadLetterRepository, DeadLetterRow, Definition, DrivenRun, DueEndpoint, DueLetters, DueTime,
-    EndpointRoom, EntityFilter, EpochNumbers, ErrorGroupCount, ErrorGroupFilter, ErrorGroupPage,
-    ErrorGroupRow, ErrorGroups, ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome,
-    InstantRequest, JobLeases, KeptAnswers, Ledger, LetterShare, MaterialiseOutcome, MaterialiseRequest,
-    Merge, Mutation, NewBacktest, NewBulkRun, NewConsumerKey, NewNode, NewPause, NewRunRecording, NewTrace,
-    NewWebhookAttempt, NewWebhookEndpoint, NodeLeases, NodeRow, NodeStatus, OccurrenceCancel,
-    OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict,
-    OpenCancel, OpenOccurrenceCancel, OpenTrace, Ownership, PackageReceipts, PlatformRoute, QueueShares,
-    QuotaCounts, QuotaRequest, QuotaReservation, QuotaSlice, QuotaUsage, RERUN, RecentErrors,
+    AuditPage, AuditReceipt, Backlog, BacktestEnd, BacktestPoint, BacktestStep, Backtests, BreakerReset,
+    BulkAction, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkStep, COUNTED_MINUTES, CanaryChange,
+    CanaryReport, CanaryRollout, CanaryRollouts, CancelEffect, CancelFailure, CancelOrder, CancelStep,
+    CancelledEnd, CancelledRun, ChangeScope, ChangedEntity, ChannelFacts, ChannelPauses, ChannelRequirements,
+    ClaimBatch, ClaimedLetter, ClaimedWebhook, ConfigChange, ConfigEpoch, ConnectorRepository,
+    ConsumerContent, ConsumerCredentials, ConsumerPatch, ConsumerSecret, Consumers, CountedFailure,
+    DeadLetter, DeadLetterFilter, DeadLetterPage, DeadLetterRepository, DeadLetterRow, Definition, DrivenRun,
+    DueEndpoint, DueLetters, DueTime, EndpointRoom, EntityFilter, EpochNumbers, ErrorGroupCount,
+    ErrorGroupFilter, ErrorGroupPage, ErrorGroupRow, ErrorGroups, ExhaustedOccurrence, ExpectedTokens,
+    ImportAction, ImportOutcome, InstantRequest, JobLeases, KeptAnswers, Ledger, LetterShare,
+    MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewBacktest, NewBulkRun, NewConsumerKey,
+    NewNode, NewPause, NewPlugin, NewRunRecording, NewTrace, NewWebhookAttempt, NewWebhookEndpoint,
+    NodeLeases, NodeRow, NodeStatus, OccurrenceCancel, OccurrenceClaim, OccurrenceFilter, OccurrencePage,
+    OccurrenceRecord, OccurrenceRow, OnConflict, OpenCancel, OpenOccurrenceCancel, OpenTrace,
+    OperatorRunClaim, OperatorRunState, Ownership, PackageReceipts, PlatformRoute, PluginVersion, Plugins,
+    QueueShares, QuotaCounts, QuotaRequest, QuotaReservation, QuotaSlice, QuotaUsage, RERUN, RecentErrors,
     RecordedAttempt, RecordingFilter, RecordingRow, Recordings, References, RefreshLease, RenewedWait,
     Repository, RerunOrder, RerunVersion, RollbackSource, RolloutOrder, RowKey, RunTotals, SaveOutcome,
     ScheduleHistory, ScheduleStatus, ShadowReport, StartResult, StoredBacktest, StoredConnector,
@@ -82,3 +82,4 @@ pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};
 pub use svc_ledger::{InstantFacts, InstantRow, WorkWait};
 pub use transfer::{TransferError, TransferredTable, transfer};
+pub use writer::KillStep;

@@ -131,6 +131,7 @@ pub(crate) async fn run_with(
     connector: &ConnectionManager,
     keys: &EnvelopeKeys,
 ) -> Result<SchemaReport, OpenError> {
+    connector.target.check_directory()?;
     let mut migrations: Vec<String> = earlier::take_over(connector, keys).await?.into_iter().collect();
     let report = perform(connector, Task::Run).await?;
     migrations.extend(report.migrations);

@@ -430,6 +430,30 @@ table! {
 }
 
 table! {
+    /// One row per version of a plugin.
+    plugins (id, version) {
+        id -> Text,
+        version -> BigInt,
+        status -> Text,
+        manifest -> Text,
+        digest -> Text,
+        signature -> Nullable<Text>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// The components of plugins.
+    plugin_components (digest) {
+        digest -> Text,
+        component -> Text,
+        bytes -> BigInt,
+        created_at -> Timestamp,
+    }
+}
+
+table! {
     /// Backtests of workflows and channels.
     backtests (id) {
         id -> Text,

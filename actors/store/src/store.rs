@@ -26,8 +26,8 @@ use crate::connections::retry_window::RetryWindow;
 use crate::repo::{
     AuditLog, Backtests, BulkRuns, CanaryRollouts, ChannelPauses, ConfigEpoch, ConnectorRepository,
     Consumers, DeadLetterRepository, ErrorGroups, JobLeases, KeptAnswers, Ledger, LedgerQueues, NodeLeases,
-    PackageReceipts, QuotaCounts, Recordings, Repository, StatusChanges, TokenStates, TraceRepository,
-    Webhooks,
+    PackageReceipts, Plugins, QuotaCounts, Recordings, Repository, StatusChanges, TokenStates,
+    TraceRepository, Webhooks,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -225,6 +225,11 @@ impl Store {
     /// Returns the receipts of packages.
     pub fn packages(&self) -> PackageReceipts {
         PackageReceipts(self.database())
+    }
+
+    /// Returns the plugins.
+    pub fn plugins(&self) -> Plugins {
+        Plugins { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the backtests.

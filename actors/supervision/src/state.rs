@@ -24,4 +24,16 @@ impl NodeState {
     /// Every state, in the order of the discriminants.
     pub(crate) const ALL: [Self; 6] =
         [Self::Starting, Self::Running, Self::Restarting, Self::Quarantined, Self::Draining, Self::Stopped];
+
+    /// Returns the name that its serialised form has.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Restarting => "restarting",
+            Self::Quarantined => "quarantined",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+        }
+    }
 }

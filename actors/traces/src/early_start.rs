@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 
 use slog::Logger;
-use svc_store::{NewTrace, OpenTrace, TraceEnd, TraceRepository};
+use svc_store::{KillStep, NewTrace, OpenTrace, TraceEnd, TraceRepository};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -55,7 +55,11 @@ impl EarlyStart {
 
     /// Begins the job. Returns `false` if it was withdrawn.
     pub(crate) fn begin(&self) -> bool {
-        self.stage.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let begins = self.stage.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if begins {
+            KillStep::Begun.reach();
+        }
+        begins
     }
 
     /// Puts the job back that began and did not run, because its channel had no permit.
@@ -71,7 +75,12 @@ impl EarlyStart {
 
     /// Ends the run with the row. Returns `false` if the end is to be written after the row.
     pub(crate) fn end(&self, end: &TraceEnd) -> bool {
-        self.row.upgrade().is_some_and(|row| row.end(end))
+        KillStep::Ran.reach();
+        let is_with_row = self.row.upgrade().is_some_and(|row| row.end(end));
+        if is_with_row {
+            KillStep::EndedWithRow.reach();
+        }
+        is_with_row
     }
 
     /// Waits until it is known whether the row is on disk. Asks the database if the submission did not learn it.

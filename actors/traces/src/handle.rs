@@ -10,7 +10,7 @@ use slog::{Logger, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, Outage, Store, StoreError};
+use svc_store::{KillStep, NewTrace, Outage, Store, StoreError};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -311,29 +311,38 @@ impl Traces {
     ///
     /// # Errors
     /// - [`SubmitError::Shed`], 503: the queue is full (a retry may succeed) or closed.
-    /// - [`SubmitError::Unwritten`], with the error of the database.
-    /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
+    /// - [`SubmitError::Unwritten`], with the error of the database, or because the row could not be made.
+    /// - [`SubmitError::Failed`]: the answer of the database was lost.
     pub async fn submit(&self, job: Job, request_id: Option<&str>) -> Result<AcceptedJob, SubmitError> {
         let submission = self.prepare(&job, request_id)?;
-        self.accept(job, submission).await
+        Box::pin(self.accept(job, submission)).await
     }
 
     /// Queues a job once its row is on disk.
-    async fn accept(&self, job: Job, submission: Submission) -> Result<AcceptedJob, SubmitError> {
-        let TracesShared { waiting, traces, settings, .. } = &*self.shared;
+    ///
+    /// An `async fn` would hold its arguments twice.
+    fn accept(
+        &self,
+        job: Job,
+        submission: Submission,
+    ) -> impl Future<Output = Result<AcceptedJob, SubmitError>> + Send + '_ {
         let Submission { row, owner, slot, token } = submission;
-        let id = job.trace_id;
-        let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
+        let (id, row) = (job.trace_id, Arc::new(row));
         let queued = QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner));
-        match written {
-            Ok(()) => waiting.push(queued),
-            // Rare: by value it would make the future of every submission larger.
-            Err(StoreError::Unanswered(outage)) => Box::pin(self.settle(queued, outage)).await?,
-            Err(refused) => return Err(SubmitError::Unwritten(refused.into())),
+        async move {
+            let TracesShared { waiting, traces, settings, .. } = &*self.shared;
+            let written =
+                traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
+            match written {
+                Ok(()) => waiting.push(queued),
+                // Rare: by value it would make the future of every submission larger.
+                Err(StoreError::Unanswered(outage)) => Box::pin(self.settle(queued, outage)).await?,
+                Err(refused) => return Err(SubmitError::Unwritten(refused.into())),
+            }
+            // The job is accepted whether the queue calmed down or the time ran out.
+            let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
+            Ok(AcceptedJob { trace_id: id, trace_token: token })
         }
-        // The job is accepted whether the queue calmed down or the time ran out.
-        let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
-        Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
     /// Accepts a job as [`submit`](Self::submit) does. While a worker is idle and the database accepts rows, a small job
@@ -347,7 +356,7 @@ impl Traces {
             settings.queue.early_start && waiting.has_idle_worker() && traces.has_written_lately();
         let submission = self.prepare(&job, request_id)?;
         if !may_begin || submission.row.bytes() > MOST_EARLY_BYTES {
-            return self.accept(job, submission).await;
+            return Box::pin(self.accept(job, submission)).await;
         }
         let Submission { row, owner, slot, token } = submission;
         let id = job.trace_id;
@@ -355,13 +364,17 @@ impl Traces {
         let claim = JobClaim { early: Some(Arc::clone(&start)), ..JobClaim::for_accepted(owner) };
         waiting.push(QueuedJob::new(job, slot, 0, claim));
         match traces.insert_open(row).await {
-            Ok(()) => outcome.set(true),
+            Ok(()) => {
+                KillStep::RowStored.reach();
+                outcome.set(true);
+            }
             Err(error) => {
                 settings.errors.tell(ErrorReason::Storage);
                 Box::pin(self.settle_early(id, &start, outcome, error)).await?;
             }
         }
         let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
+        KillStep::Accepted.reach();
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 

@@ -180,9 +180,7 @@ impl JobResult {
 /// The members of a job that decide which workflow runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct JobKey<'j> {
-    /// Id of its trace.
     pub trace_id: Uuid,
-    /// Id of its channel.
     pub channel_id: Option<&'j str>,
     /// Name of its channel.
     pub channel: &'j str,
@@ -274,6 +272,12 @@ pub trait Runner: Send + Sync + 'static {
     /// has none, or no longer exists, has no bounds; `None` while this node can run nothing of it.
     fn shares(&self, channel_id: &str) -> Option<QueueShares> {
         Some(QueueShares { channel_id: channel_id.to_owned(), ..QueueShares::default() })
+    }
+
+    /// Returns the most accepted work of the channel with this id that may wait.
+    fn max_waiting(&self, channel_id: &str) -> u64 {
+        let _ = channel_id;
+        u64::MAX
     }
 
     /// Counts a job of the channel with this id, or else with this name, that failed for good: a channel may pause itself

@@ -52,4 +52,4 @@ pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
 pub use submission::{AcceptedJob, SubmitError};
 pub use svc_store::{DueTime, NewRunRecording, QueueShares, RERUN, TraceMode};
-pub use waiting::{BatchedJob, JobTerms};
+pub use waiting::{BatchedJob, JobTerms, ReservedRoom};

@@ -44,7 +44,6 @@ pub struct WorkCounts {
     pub queue_depth: u64,
     /// Workers that run a job.
     pub workers_active: u64,
-    /// Workers.
     pub workers_total: u64,
     /// Work that waits for the resume of its channel.
     pub paused: u64,
@@ -157,9 +156,10 @@ impl TraceMetrics {
         };
         for reason in WaitReason::ALL {
             let of_reason = counts.waiting.iter().filter(|count| count.reason == reason);
-            set(reason.name(), of_reason.map(|count| count.rows).sum());
+            let resting = if reason == WaitReason::Paused { counts.resting_retries } else { 0 };
+            set(reason.name(), of_reason.map(|count| count.rows).sum::<u64>() + resting);
         }
-        set(RETRYING, counts.retrying);
+        set(RETRYING, counts.retrying.saturating_sub(counts.resting_retries));
     }
 
     /// Returns the number of dead letters without a retry left, as last counted.

@@ -15,7 +15,6 @@ pub struct Record {
     pub trace_id: Uuid,
     /// Name of the channel.
     pub channel: Arc<str>,
-    /// Id of the channel.
     pub channel_id: Arc<str>,
     /// Origin of the run.
     pub mode: TraceMode,

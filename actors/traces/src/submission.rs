@@ -24,10 +24,10 @@ pub enum SubmitError {
     /// The queue is full or closed. Nothing was written.
     #[error(transparent)]
     Shed(ServiceError),
-    /// The database refused the row or is away. Nothing was written.
+    /// The row could not be made, or the database refused it or is away. Nothing was written.
     #[error(transparent)]
     Unwritten(ServiceError),
-    /// The row could not be made, or the database did not answer: then the job may run nevertheless.
+    /// The database did not answer: the job may run nevertheless.
     #[error(transparent)]
     Failed(ServiceError),
     /// The job began, and its row was refused or is unknown: it may have had effects, and leaves nothing to poll.
@@ -38,7 +38,7 @@ pub enum SubmitError {
 /// Returns the stored input of a job.
 pub(crate) fn write_input(job: &Job) -> Result<String, SubmitError> {
     input::write(job, 0).map_err(|error| {
-        SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
+        SubmitError::Unwritten(ServiceError::from_code(Code::SerializationError).with_internal(error))
     })
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_auth::message_id;
-use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, EngineBuilder, ErrorCode, Expression, Function, Inputs, Path, Redaction, TaskCx,
     TaskError, TaskExecution, TaskOutcome,
 };
 use svc_functions::declarations::SEND_WEBHOOK;
-use svc_model::{FieldError, Timestamp, webhook_topic_problem};
+use svc_model::{Timestamp, webhook_topic_problem};
 use svc_store::{StoreError, WebhookEvent};
 
 use crate::handle::WebhookHandle;
@@ -31,13 +30,7 @@ struct SendWebhook {
 }
 
 impl Function for SendWebhook {
-    fn entry(&self) -> &'static FunctionEntry {
-        &SEND_WEBHOOK.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        SEND_WEBHOOK.check(input, at, errors);
-    }
+    svc_functions::declared_by!(SEND_WEBHOOK);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let source = input.get("data_logic").or_else(|| input.get("data")).filter(|source| !source.is_null());

@@ -12,7 +12,10 @@ use svc_auth::message_id;
 use svc_cluster::nodes::NodeHandle;
 use svc_connectors::{OutsideClass, OutsideOutcome};
 use svc_model::{ServiceError, Timestamp};
-use svc_store::{NewWebhookAttempt, Store, StoreError, WebhookEvent, WebhookState, WebhookTarget, Webhooks};
+use svc_store::{
+    NewWebhookAttempt, Store, StoreError, WebhookEndpoint, WebhookEvent, WebhookState, WebhookTarget,
+    Webhooks,
+};
 use svc_traces::Traces;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -36,9 +39,7 @@ pub struct WebhookParts {
     pub traces: Traces,
     /// Calls the endpoints.
     pub sender: Arc<dyn WebhookSender>,
-    /// The settings.
     pub settings: Settings,
-    /// The metrics.
     pub metrics: WebhookMetrics,
     /// The logger.
     pub log: Logger,
@@ -56,7 +57,6 @@ pub struct VerifiedEndpoint {
 /// The outcome of a test event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentTest {
-    /// The attempt.
     pub attempt: NewWebhookAttempt,
     /// True if the endpoint answered with 2xx.
     pub is_delivered: bool,
@@ -166,7 +166,7 @@ impl WebhookHandle {
     /// # Errors
     /// 404 if there is no such endpoint, 409 if it is not verified; the error of the database.
     pub async fn send_test(&self, id: &str) -> Result<SentTest, ServiceError> {
-        let endpoint = self.shared.webhooks.get(id).await?.ok_or_else(|| absent(id))?;
+        let endpoint = self.shared.webhooks.get(id).await?.ok_or_else(|| WebhookEndpoint::absent(id))?;
         if endpoint.parsed_state() == Some(WebhookState::Unverified) {
             let message =
                 format!("webhook endpoint '{id}' is not verified, and gets nothing until it is enabled");
@@ -190,7 +190,7 @@ impl WebhookHandle {
     }
 
     async fn target(&self, id: &str) -> Result<WebhookTarget, ServiceError> {
-        self.shared.webhooks.target(id).await?.ok_or_else(|| absent(id))
+        self.shared.webhooks.target(id).await?.ok_or_else(|| WebhookEndpoint::absent(id))
     }
 
     /// Sends a message of the service itself once. Returns its id with the outcome.
@@ -218,8 +218,4 @@ impl fmt::Debug for WebhookHandle {
 
 fn reason_of(outcome: &OutsideOutcome) -> String {
     outcome.reason.clone().unwrap_or_else(|| "no 2xx".to_owned())
-}
-
-fn absent(id: &str) -> ServiceError {
-    ServiceError::not_found(format!("webhook endpoint '{id}' does not exist"))
 }

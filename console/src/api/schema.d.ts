@@ -1071,7 +1071,7 @@ export interface paths {
         };
         /**
          * Shows the most frequent errors of the last hour by counts that each node keeps a minute each
-         * @description Cheap whatever the number of failures. A count is up to ten seconds late, counts each attempt at accepted work, and lacks the failures of nodes whose console is off. `GET /api/v1/admin/errors` counts the failures that are stored, each once.
+         * @description Cheap whatever the number of failures. A count lacks what other nodes have counted in the last ten seconds, counts each attempt at accepted work, and lacks the failures of nodes whose console is off. `GET /api/v1/admin/errors` counts the failures that are stored, each once.
          */
         get: operations["listRecentErrors"];
         put?: never;
@@ -1239,6 +1239,123 @@ export interface paths {
          */
         put: operations["putPackageReceipt"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the versions of all plugins, by id and newest first within an id */
+        get: operations["listPlugins"];
+        put?: never;
+        /**
+         * Creates a plugin as a draft
+         * @description Its id is the name in the manifest. The component is compiled once the draft is activated.
+         */
+        post: operations["createPlugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plugins/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the versions of a plugin, newest first */
+        get: operations["getPlugin"];
+        /** Replaces the draft of a plugin, or makes one */
+        put: operations["putPluginDraft"];
+        post?: never;
+        /** Deletes a plugin with all versions, unless one is active */
+        delete: operations["deletePlugin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plugins/{id}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what a change of a plugin would touch: routes, schedules, callers
+         * @description The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; `capped` says that there are more.
+         */
+        get: operations["getPluginImpact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plugins/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Activates the draft of a plugin, or archives its active version
+         * @description After an activation every node compiles the component, off the way of requests; until then calls of its functions are answered with 503 `PLUGIN_COMPILING`. A plugin that workflows call cannot be archived.
+         */
+        patch: operations["changePluginStatus"];
+        trace?: never;
+    };
+    "/api/v1/admin/plugins/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Exports the latest version of every plugin with its component
+         * @description The response is the body of an import. A component has up to some megabytes.
+         */
+        get: operations["exportPlugins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plugins/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Imports a batch of plugins as drafts */
+        post: operations["importPlugins"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2471,13 +2588,16 @@ export interface components {
         /** @description A backtest that is to be made. */
         BacktestRequest: {
             /**
-             * @description The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. Those
-             *     of the workflow, or of the channel.
+             * @description The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`, the
+             *     last two as instants or times ago such as `-1d`. Those of the workflow, or of the channel.
              */
             filter?: {
                 [key: string]: unknown;
             };
-            /** @description Paths below `data`, `input`, `headers` or `body` that are not compared. */
+            /**
+             * @description Paths in `data`, `errors`, `input`, `status`, `headers` or `body` that are not compared, such as
+             *     `input.params[1]`.
+             */
             ignore?: string[];
             /**
              * Format: int64
@@ -2523,6 +2643,8 @@ export interface components {
             };
             /** @description `true` if circuit breakers are on. */
             enabled: boolean;
+            /** @description The breakers of hosts whose addresses messages compute, but for the closed ones. They cannot be reset. */
+            hosts?: components["schemas"]["HostBreakerState"][];
             /** @description The node that answers. */
             instance_id: string;
             /** @description The reach of a breaker: `node`. */
@@ -3082,6 +3204,11 @@ export interface components {
              */
             offset_ms: number;
         };
+        /** @description A Redis server of the cluster that takes no writes. */
+        ClusterRedisHealth: {
+            /** @description The reason. */
+            reason: string;
+        };
         /** @description A connector. Secrets of its configuration are masked. */
         Connector: {
             /** @description The configuration; `null` if the stored one cannot be read. */
@@ -3614,7 +3741,7 @@ export interface components {
             dynamic_callers: string[];
             /** @description Its id. */
             id: string;
-            /** @description The kind of the changed definition: `workflow`, `channel` or `connector`. */
+            /** @description The kind of the changed definition: `workflow`, `channel`, `connector` or `plugin`. */
             kind: string;
             /** @description Number of further channels, which are not listed. */
             left_out: number;
@@ -3813,7 +3940,7 @@ export interface components {
              * @description The stable code, on which clients branch.
              * @enum {string}
              */
-            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "IDEMPOTENCY_IN_PROGRESS" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "CHANNEL_PAUSED" | "SUBMISSION_UNCERTAIN" | "CIRCUIT_OPEN" | "TIMEOUT";
+            code: "VALIDATION_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "UNTRUSTED_PACKAGE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "IDEMPOTENCY_IN_PROGRESS" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "MISDIRECTED_REQUEST" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_ERROR" | "CONFIG_ERROR" | "STORAGE_ERROR" | "SERIALIZATION_ERROR" | "ENGINE_ERROR" | "RESPONSE_TOO_LARGE" | "SERVICE_UNAVAILABLE" | "PLUGIN_COMPILING" | "CHANNEL_PAUSED" | "SUBMISSION_UNCERTAIN" | "CIRCUIT_OPEN" | "TIMEOUT";
             /** @description Every problem that was found, with its place; only with `VALIDATION_ERROR`. */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description A description for people. */
@@ -3890,6 +4017,44 @@ export interface components {
             /** @description Number of matching rows on all pages. */
             total: number;
         };
+        /** @description The latest version of a plugin with its component, as an import takes it. */
+        ExportedPlugin: {
+            /** @description The component in base64. */
+            component: string;
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /** @description The digest of the component. */
+            digest: string;
+            /** @description The manifest: the functions and their inputs. */
+            manifest: {
+                [key: string]: unknown;
+            };
+            /** @description Its id: the name in its manifest. */
+            plugin_id: string;
+            /** @description The line of its signature; absent if it came without one. */
+            signature?: string;
+            /**
+             * @description The lifecycle status of the version.
+             * @enum {string}
+             */
+            status: "draft" | "active" | "archived";
+            /**
+             * Format: date-time
+             * @description Time of its last change.
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The number of the version.
+             */
+            version: number;
+        };
+        ExportedPluginList: {
+            data: components["schemas"]["ExportedPlugin"][];
+        };
         /** @description A connector that could not be loaded. */
         FailedConnector: {
             /** @description Name of the connector. */
@@ -3900,6 +4065,13 @@ export interface components {
             reason: string;
             /** @description Step of the load that failed. */
             stage: string;
+        };
+        /** @description A plugin that cannot be used on this node. */
+        FailedPlugin: {
+            /** @description Its id. */
+            plugin_id: string;
+            /** @description The reason. */
+            reason: string;
         };
         /** @description An input of a function. */
         FunctionInput: {
@@ -3953,7 +4125,8 @@ export interface components {
             max_error_ratio_delta?: number | null;
             /**
              * Format: double
-             * @description Permitted quotient of the 99th percentiles of the durations, 1 or more; 1.5 by default.
+             * @description Permitted quotient of the 99th percentiles of the durations, and of the 90th and the medians, 1 or more; 1.5 by
+             *     default.
              */
             max_p99_ratio?: number | null;
             /**
@@ -4016,6 +4189,8 @@ export interface components {
             build_timestamp?: string;
             /** @description The channels in quarantine and the paused ones. */
             channels?: components["schemas"]["ChannelsHealth"];
+            /** @description The reason why the Redis server of the cluster takes no writes. */
+            cluster_redis?: components["schemas"]["ClusterRedisHealth"];
             /** @description The state of each component: `ok`, `degraded` or `error`. */
             components: components["schemas"]["HealthComponents"];
             /** @description Circuit breakers, and the connectors that could not be loaded. */
@@ -4036,6 +4211,8 @@ export interface components {
             kafka?: components["schemas"]["KafkaHealth"];
             /** @description Hints about settings. */
             notes?: string[];
+            /** @description The components of the active plugins; absent without any. */
+            plugins?: components["schemas"]["PluginsHealth"];
             /** @description `ok` or `degraded`. */
             status: string;
             /** @description The problem of the certificate. */
@@ -4062,6 +4239,11 @@ export interface components {
              * @enum {string}
              */
             channels: "ok" | "degraded" | "error";
+            /**
+             * @description The state of the component.
+             * @enum {string}
+             */
+            cluster_redis?: "ok" | "degraded" | "error";
             /**
              * @description The state of the component.
              * @enum {string}
@@ -4111,6 +4293,11 @@ export interface components {
              * @description The state of the component.
              * @enum {string}
              */
+            plugins?: "ok" | "degraded" | "error";
+            /**
+             * @description The state of the component.
+             * @enum {string}
+             */
             tls?: "ok" | "degraded" | "error";
             /**
              * @description The state of the component.
@@ -4118,19 +4305,30 @@ export interface components {
              */
             webhooks?: "ok" | "degraded" | "error";
         };
+        /** @description A circuit breaker of a host whose address messages compute. */
+        HostBreakerState: {
+            /** @description Name of the connector over which the host is called. */
+            connector: string;
+            /** @description Host and port. */
+            host: string;
+            /** @description `open` or `half_open`. */
+            state: string;
+        };
         /** @description At most 1000 create bodies. Each is read on its own: one that is refused is reported, and the others go on. The whole response of an export is accepted as well, and so is the file of a package, of which the items of the kind are taken. */
         ImportBatch: unknown[];
         /** @description An accepted item of an import. */
         ImportedItem: {
             /** @description `created`, `updated_draft`, `updated`, `new_version`, `unchanged` or `skipped`. */
             action: string;
-            /** @description Its key: the id of a workflow or channel, the name of a connector. */
+            /** @description Its key: the id of a workflow, channel or plugin, the name of a connector. */
             id: string | null;
             /** @description Its place in the batch, from 0. */
             index: number;
         };
         /** @description A refused item of an import. */
         ImportFailure: {
+            /** @description The code of the error. */
+            code?: string;
             /** @description The reason. */
             error: string;
             /** @description Its place in the batch, from 0. */
@@ -4183,6 +4381,11 @@ export interface components {
              */
             connectors: string[];
             /**
+             * @description Ids of plugins; absent without any.
+             * @default []
+             */
+            plugins: string[];
+            /**
              * @description Ids of workflows.
              * @default []
              */
@@ -4199,6 +4402,8 @@ export interface components {
             field: string;
             /** @description A description for people. */
             message: string;
+            /** @description The id of the channel that serves and is in the way, in a conflict about a name or a route. */
+            rival?: string;
         };
         /** @description The brokers and the ingress of topics. */
         KafkaHealth: {
@@ -5025,6 +5230,86 @@ export interface components {
             /** @description Time at which the channel resumes by itself, RFC 3339; without it an operator must resume it. */
             until?: string | null;
         };
+        /** @description A version of a plugin. */
+        Plugin: {
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /** @description The digest of the component. */
+            digest: string;
+            /** @description The state of the component on this node: `compiling`, `ready` or `failed`; absent unless the version is active. */
+            load?: string;
+            /** @description The reason for which the component cannot be used on this node. */
+            load_error?: string;
+            /** @description The manifest: the functions and their inputs. */
+            manifest: {
+                [key: string]: unknown;
+            };
+            /** @description Its id: the name in its manifest. */
+            plugin_id: string;
+            /** @description True if the component came with a signature. */
+            signed: boolean;
+            /**
+             * @description The lifecycle status of the version.
+             * @enum {string}
+             */
+            status: "draft" | "active" | "archived";
+            /**
+             * Format: date-time
+             * @description Time of its last change.
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The number of the version.
+             */
+            version: number;
+        };
+        PluginList: {
+            data: components["schemas"]["Plugin"][];
+        };
+        PluginPage: {
+            data: components["schemas"]["Plugin"][];
+            /** @description The applied limit. */
+            limit: number;
+            /** @description The applied offset. */
+            offset: number;
+            /** @description Number of matching rows on all pages. */
+            total: number;
+        };
+        /** @description The body of the requests that store a draft of a plugin. */
+        PluginRequest: {
+            /** @description The component in base64. */
+            component: string;
+            /** @description The manifest: `abi`, `name`, `version`, `functions` and, if it lowers bounds, `limits`. */
+            manifest: {
+                [key: string]: unknown;
+            };
+            /** @description The line of its signature: base64 of Ed25519 over `sha256:` and the hash of the component. */
+            signature?: string | null;
+        };
+        PluginResponse: {
+            data: components["schemas"]["Plugin"];
+        };
+        /** @description The components of the active plugins on this node. */
+        PluginsHealth: {
+            /** @description The ids of those that are still compiled; calls of them are answered with 503. */
+            compiling: string[];
+            /** @description Those that cannot be used; the workflows that call them are quarantined. */
+            failed: components["schemas"]["FailedPlugin"][];
+            /** @description The ids of the plugins whose components are compiled. */
+            ready: string[];
+        };
+        /** @description The body of the request that activates or archives a plugin. */
+        PluginStatusRequest: {
+            /**
+             * @description `active` serves the draft, `archived` takes it out of service.
+             * @enum {string}
+             */
+            status: "active" | "archived";
+        };
         /** @description The result of a trial of the system behind a connector. */
         Probe: {
             /** @description The type of the external system. */
@@ -5146,6 +5431,8 @@ export interface components {
              * @enum {string}
              */
             packages?: "applying" | "ok";
+            /** @description `compiling` while the components of plugins keep the node from being ready; else absent. */
+            plugins?: string;
         };
         /** @description The receipt of a package version. */
         Receipt: {
@@ -5422,9 +5709,11 @@ export interface components {
             code: string;
             /**
              * Format: int32
-             * @description The index of the element of a `for_each`.
+             * @description The index of the element of a `for_each`; of several within one another, of the innermost.
              */
             index?: number;
+            /** @description The indexes of the elements of several `for_each` within one another, the outermost first. */
+            indexes?: number[];
             /** @description A description; the same text for every error unless the service is verbose. */
             message: string;
             /**
@@ -6001,6 +6290,11 @@ export interface components {
              */
             created_at: string;
             /**
+             * Format: date-time
+             * @description Instant before which it does not run, if its submitter chose one.
+             */
+            deliver_at?: string;
+            /**
              * Format: double
              * @description Duration of the run in milliseconds.
              */
@@ -6022,6 +6316,8 @@ export interface components {
             next_retry_at?: string;
             /** @description The value of `x-request-id` of the request that it came with. */
             request_id: string | null;
+            /** @description Id of the trace that it runs again. */
+            rerun_of?: string;
             /**
              * Format: date-time
              * @description Start of the run.
@@ -6832,7 +7128,7 @@ export interface operations {
                 /** @description Only entries about these resources */
                 resource_id?: string[];
                 /** @description Only entries about resources of these types */
-                resource_type?: ("actor" | "backtest" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "consumer" | "consumer_key" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "recording" | "trace" | "trace_dlq" | "webhook" | "workflow")[];
+                resource_type?: ("actor" | "backtest" | "backup" | "bulk_run" | "cache" | "channel" | "circuit_breaker" | "connector" | "consumer" | "consumer_key" | "cron_occurrence" | "engine" | "kafka_partition" | "node" | "package" | "plugin" | "recording" | "trace" | "trace_dlq" | "webhook" | "workflow")[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
                 /** @description The same as `since` */
@@ -7918,7 +8214,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /**
                  * @example {
@@ -9401,8 +9697,8 @@ export interface operations {
                 since?: string;
                 /** @description Only occurrences of these statuses */
                 status?: ("pending" | "claimed" | "running" | "completed" | "failed" | "skipped_misfire" | "skipped_singleton" | "cancelled")[];
-                /** @description Only rows of channels with exactly this label */
-                tag?: string;
+                /** @description Only rows of channels with one of exactly these labels */
+                tag?: string[];
                 /** @description Only failures by an error of these tasks */
                 task?: string[];
                 /** @description Only rows of these traces */
@@ -9702,8 +9998,8 @@ export interface operations {
                 q?: string;
                 /** @description Only failures at this instant or later count */
                 since?: string;
-                /** @description Only rows of channels with exactly this label */
-                tag?: string;
+                /** @description Only rows of channels with one of exactly these labels */
+                tag?: string[];
                 /** @description Only failures by an error of these tasks */
                 task?: string[];
                 /** @description Only failures before this instant count */
@@ -10113,6 +10409,429 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listPlugins: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; 50 by default, moved into 1 to 1000 */
+                limit?: number;
+                /** @description Number of rows to skip; 0 by default */
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createPlugin: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "manifest": {
+                 *         "abi": "svc:plugin@1.0.0",
+                 *         "name": "tax",
+                 *         "version": "1.0.0",
+                 *         "functions": [
+                 *           {
+                 *             "name": "vat",
+                 *             "description": "Adds the value-added tax",
+                 *             "input_fields": [
+                 *               {
+                 *                 "name": "net",
+                 *                 "kind": "number",
+                 *                 "required": true
+                 *               }
+                 *             ]
+                 *           }
+                 *         ]
+                 *       },
+                 *       "component": "AGFzbQ0AAQA="
+                 *     }
+                 */
+                "application/json": components["schemas"]["PluginRequest"];
+            };
+        };
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The draft */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getPlugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the plugin
+                 * @example tax
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    putPluginDraft: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the plugin
+                 * @example tax
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "manifest": {
+                 *         "abi": "svc:plugin@1.0.0",
+                 *         "name": "tax",
+                 *         "version": "1.0.0",
+                 *         "functions": [
+                 *           {
+                 *             "name": "vat",
+                 *             "description": "Adds the value-added tax",
+                 *             "input_fields": [
+                 *               {
+                 *                 "name": "net",
+                 *                 "kind": "number",
+                 *                 "required": true
+                 *               }
+                 *             ]
+                 *           }
+                 *         ]
+                 *       },
+                 *       "component": "AGFzbQ0AAQA="
+                 *     }
+                 */
+                "application/json": components["schemas"]["PluginRequest"];
+            };
+        };
+        responses: {
+            /** @description The draft; with `dry_run=true` the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deletePlugin: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the plugin
+                 * @example tax
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With `dry_run=true`: the report; nothing was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResponse"];
+                };
+            };
+            /** @description The plugin is deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getPluginImpact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the plugin
+                 * @example tax
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reach */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionImpactResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changePluginStatus: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the plugin
+                 * @example tax
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "active"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PluginStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description The version; with `dry_run=true` the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginResponse"] | components["schemas"]["ValidationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportPlugins: {
+        parameters: {
+            query?: {
+                /** @description Only the plugin of this id */
+                id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The plugins */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportedPluginList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    importPlugins: {
+        parameters: {
+            query?: {
+                /** @description `true` answers 200 with the report of the checks and writes nothing */
+                dry_run?: boolean;
+                /** @description The action for a key that exists; `fail` by default */
+                on_conflict?: "fail" | "skip" | "new_version";
+            };
+            header?: {
+                /** @description The signature of the body, which is the file of a package: the line of the file that `package sign` writes. With `packages.trust.required` an import without one, or with a wrong one, is refused with 403 `UNTRUSTED_PACKAGE` */
+                "x-svc-package-signature"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example [
+                 *       {
+                 *         "manifest": {
+                 *           "abi": "svc:plugin@1.0.0",
+                 *           "name": "rates",
+                 *           "version": "1.0.0",
+                 *           "functions": [
+                 *             {
+                 *               "name": "eur",
+                 *               "description": "Converts to euros"
+                 *             }
+                 *           ]
+                 *         },
+                 *         "component": "AGFzbQ0AAQA="
+                 *       }
+                 *     ]
+                 */
+                "application/json": components["schemas"]["ImportBatch"];
+            };
+        };
+        responses: {
+            /** @description The result of each item */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportReportResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listRecordings: {
         parameters: {
             query?: {
@@ -10291,8 +11010,8 @@ export interface operations {
                 run_key?: string[];
                 /** @description Only rows created at this instant or later */
                 since?: string;
-                /** @description Only rows of channels with exactly this label */
-                tag?: string;
+                /** @description Only rows of channels with one of exactly these labels */
+                tag?: string[];
                 /** @description Only failures by an error of these tasks */
                 task?: string[];
                 /** @description Only rows of these traces */
@@ -10483,8 +11202,8 @@ export interface operations {
                 sort_order?: "asc" | "desc";
                 /** @description Only traces of these statuses */
                 status?: ("pending" | "scheduled" | "running" | "retrying" | "completed" | "failed" | "cancelled")[];
-                /** @description Only rows of channels with exactly this label */
-                tag?: string;
+                /** @description Only rows of channels with one of exactly these labels */
+                tag?: string[];
                 /** @description Only failures by an error of these tasks */
                 task?: string[];
                 /** @description Only rows of these traces */
@@ -11689,7 +12408,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WorkflowResponse"] | components["schemas"]["ValidationResponse"];
+                    "application/json": components["schemas"]["WorkflowWarnedResponse"] | components["schemas"]["ValidationResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -11816,7 +12535,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /**
                  * @example {

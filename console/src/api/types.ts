@@ -32,6 +32,9 @@ export type ActorNode = Schemas["ActorNode"];
 export type ActorEvent = Schemas["ActorEvent"];
 export type Connector = Schemas["Connector"];
 export type KafkaPartition = Schemas["KafkaPartition"];
+export type DevFinding = Schemas["DevFinding"];
+export type DevProject = Schemas["DevProject"];
+export type Plugin = Schemas["Plugin"];
 export type PackageReceipt = Schemas["Receipt"];
 
 /** One write of a step. */

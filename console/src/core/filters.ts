@@ -1,5 +1,7 @@
 // Filters of lists: words with values, which are members of the URL and parameters of the API alike.
 
+import { shellQuote } from "./format.ts";
+
 /** A word that a filter bar offers. */
 export interface FilterWord {
   /** Its name in the URL and in the API. */
@@ -54,8 +56,9 @@ export function filterParameters(query: URLSearchParams, words: readonly FilterW
   return Object.fromEntries(chips.map((chip) => [chip.word, chip.values.join(",")]));
 }
 
-/** Returns the options of `svc-cli` for a filter, so that an empty list can name its command. */
-export function cliOptions(filter: Record<string, string>): string {
-  const options = Object.entries(filter).map(([word, value]) => `--${word.replaceAll("_", "-")} ${value}`);
+/** Returns the options of `svc-cli` for a filter, as a shell takes them, so that an empty list can name its command. */
+export function cliOptions(filter: Readonly<Record<string, string>>): string {
+  // With the sign of equality: a value such as `-1h` is no option then.
+  const options = Object.entries(filter).map(([word, value]) => `--${word.replaceAll("_", "-")}=${shellQuote(value)}`);
   return options.join(" ");
 }

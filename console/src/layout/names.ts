@@ -15,21 +15,25 @@ export interface DefinitionNames {
   channels: readonly { id: string; name: string }[];
   workflows: readonly { id: string; name: string }[];
   connectors: readonly { id: string; name: string }[];
+  plugins: readonly { id: string; name: string }[];
 }
 
 let known: { at: number; names: Promise<DefinitionNames> } | null = null;
 
 async function readNames(): Promise<DefinitionNames> {
   const params = { query: { limit: MOST } };
-  const [channels, workflows, connectors] = await Promise.all([
+  const [channels, workflows, connectors, plugins] = await Promise.all([
     read(api.GET("/api/v1/admin/channels", { params })),
     read(api.GET("/api/v1/admin/workflows", { params })),
     read(api.GET("/api/v1/admin/connectors", { params })),
+    read(api.GET("/api/v1/admin/plugins", { params })),
   ]);
   return {
     channels: channels.data.map((row) => ({ id: row.channel_id, name: row.name })),
     workflows: workflows.data.map((row) => ({ id: row.workflow_id, name: row.name })),
     connectors: connectors.data.map((row) => ({ id: row.id, name: row.name })),
+    // The list has every version.
+    plugins: [...new Set(plugins.data.map((row) => row.plugin_id))].map((id) => ({ id, name: id })),
   };
 }
 
@@ -50,6 +54,7 @@ export async function findNames(cancelled: AbortSignal): Promise<readonly Comman
     ["channel", names.channels],
     ["workflow", names.workflows],
     ["connector", names.connectors],
+    ["plugin", names.plugins],
   ] as const;
   return kinds.flatMap(([name, rows]) => {
     const view = VIEWS.find((candidate) => candidate.name === name);

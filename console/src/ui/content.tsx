@@ -109,6 +109,24 @@ export function ProblemBox({ problem, retry }: { problem: ApiProblem; retry?: ()
   );
 }
 
+/** What is read for a view, as `useLoad` and `usePages` return it. */
+export interface Readable {
+  data?: unknown;
+  problem: ApiProblem | undefined;
+  isLoading: boolean;
+  reload: () => void;
+}
+
+/** The failure to read something, with a button to try again; nothing while it can be read. */
+export function LoadProblem({ of: read }: { of: Readable }) {
+  return read.problem === undefined ? null : <ProblemBox problem={read.problem} retry={read.reload} />;
+}
+
+/** The place of what has not been read: the failure to read it, or its lines until it comes. */
+export function LoadState({ of: read, lines }: { of: Readable; lines: number }) {
+  return read.problem === undefined ? <Skeleton lines={lines} /> : <LoadProblem of={read} />;
+}
+
 /** A command to type, with a button to copy it. */
 export function CommandLine({ command }: { command: string }) {
   return (
@@ -125,7 +143,7 @@ export function Empty(props: { icon?: IconName; text: string; hint?: ComponentCh
     <div class="empty">
       <Icon name={props.icon ?? "empty"} size={28} />
       <p>{props.text}</p>
-      {props.hint && <p class="muted">{props.hint}</p>}
+      {props.hint && <p class="muted">{typeof props.hint === "string" ? <Prose text={props.hint} /> : props.hint}</p>}
       {props.command && <CommandLine command={props.command} />}
     </div>
   );

@@ -1,9 +1,10 @@
 // What a change of a definition would touch, and what the definition needs itself, as a graph.
 
 import { useMemo } from "preact/hooks";
-import { readChannels, readWorkflows } from "../core/definitions/read.ts";
+import { readChannels, readConnectors, readWorkflows } from "../core/definitions/read.ts";
 import { useLoad } from "../core/load.ts";
 import { type Dependent, dependentKey, findReferences, touchedBy } from "../core/definitions/references.ts";
+import { shellQuote } from "../core/format.ts";
 import { fillPath, href } from "../core/router.ts";
 import { texts } from "../texts.ts";
 import { Empty, Panel, ProblemBox, Skeleton } from "./content.tsx";
@@ -13,13 +14,22 @@ const t = texts.definitions;
 
 /** Definitions that are drawn. */
 const MOST = 80;
-const HUES = { channel: "--series-1", workflow: "--series-2", connector: "--series-3" } as const;
-const PATHS = { channel: "/channels/:id", workflow: "/workflows/:id", connector: "/connectors/:id" } as const;
+const HUES = { channel: "--series-1", workflow: "--series-2", connector: "--series-3", plugin: "--series-4" } as const;
+const PATHS = { channel: "/channels/:id", workflow: "/workflows/:id", connector: "/connectors/:id", plugin: "/plugins/:id" } as const;
+
+const COMMANDS = {
+  channel: (id: string) => `svc-cli channels impact ${id}`,
+  workflow: (id: string) => `svc-cli workflows dependencies ${id}`,
+  connector: (id: string) => `svc-cli connectors impact ${id}`,
+  plugin: (id: string) => `svc-cli plugins impact ${id}`,
+};
 
 function nodeOf(node: Dependent, isCurrent: boolean): GraphNode {
   return {
     id: dependentKey(node.kind, node.id),
-    label: `${t.kinds[node.kind]} ${node.name}`,
+    // As it is read on the page: the name first.
+    label: `${node.name} ${t.kinds[node.kind]}`,
+    isNamedByContent: true,
     hue: HUES[node.kind],
     isCurrent,
     to: href(fillPath(PATHS[node.kind], { id: node.id })),
@@ -33,15 +43,16 @@ function nodeOf(node: Dependent, isCurrent: boolean): GraphNode {
 }
 
 /** The definitions around one. */
-export function Dependents({ kind, id }: { kind: "channel" | "workflow"; id: string }) {
+export function Dependents({ kind, id }: { kind: Dependent["kind"]; id: string }) {
   const channels = useLoad("channels all", readChannels);
   const workflows = useLoad("workflows all", readWorkflows);
+  const connectors = useLoad("connectors all", readConnectors);
   const key = dependentKey(kind, id);
   const found = useMemo(() => {
-    if (channels.data === undefined || workflows.data === undefined) return null;
-    return touchedBy(findReferences(channels.data.rows, workflows.data.rows), key, MOST);
-  }, [channels.data, workflows.data, key]);
-  const problem = channels.problem ?? workflows.problem;
+    if (channels.data === undefined || workflows.data === undefined || connectors.data === undefined) return null;
+    return touchedBy(findReferences(channels.data.rows, workflows.data.rows, connectors.data.rows), key, MOST);
+  }, [channels.data, workflows.data, connectors.data, key]);
+  const problem = channels.problem ?? workflows.problem ?? connectors.problem;
   if (problem) return <ProblemBox problem={problem} />;
   if (found === null) return <Skeleton lines={4} />;
   const nodes = found.nodes.map((node) => nodeOf(node, dependentKey(node.kind, node.id) === key));
@@ -55,7 +66,7 @@ export function Dependents({ kind, id }: { kind: "channel" | "workflow"; id: str
   return (
     <Panel title={t.dependents} note={<span class="muted">{t.usedBy(users)}</span>} flush>
       {nodes.length < 2 ? (
-        <Empty icon="link" text={t.noDependents} command={kind === "workflow" ? `svc-cli workflows dependencies ${id}` : undefined} />
+        <Empty icon="link" text={t.noDependents} command={COMMANDS[kind](shellQuote(id))} />
       ) : (
         <GraphView label={t.dependents} nodes={nodes} edges={edges} signature={JSON.stringify([nodes.map((node) => node.id), edges])} direction="LR" />
       )}

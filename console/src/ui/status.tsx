@@ -40,9 +40,9 @@ const PAUSED: Look = { hue: "--warn", shape: ring("M6.6 6v4M9.4 6v4") };
 const DOT: Look = { hue: "--cancel", shape: ring("") };
 
 const LOOKS: Record<string, Look> = {
-  completed: CHECKED, executed: CHECKED, ok: CHECKED, live: CHECKED, active: CHECKED, loaded: CHECKED, closed: CHECKED,
+  completed: CHECKED, executed: CHECKED, ok: CHECKED, live: CHECKED, active: CHECKED, loaded: CHECKED, ready: CHECKED, closed: CHECKED,
   failed: CROSSED, error: CROSSED, exhausted: CROSSED, quarantined: CROSSED, open: CROSSED, expired: CROSSED, blocked: CROSSED,
-  running: TURNING, starting: TURNING, aborting: TURNING,
+  running: TURNING, starting: TURNING, aborting: TURNING, compiling: TURNING,
   pending: DOTTED, claimed: DOTTED, waiting: DOTTED, draft: DOTTED, half_open: DOTTED,
   scheduled: CLOCK, deferred: CLOCK,
   retrying: AGAIN, restarting: AGAIN,

@@ -35,6 +35,8 @@ export interface TableProps<T> {
   isLoading?: boolean;
   /** What is shown if there is no row. */
   empty: ComponentChildren;
+  /** The failure to read the rows: without them nothing is known, so `empty` is not shown. */
+  problem?: unknown;
   /** Rows that arrived since: they are announced, and shown on demand. */
   news?: { count: number; show: () => void };
   /** Reads further rows. */
@@ -125,7 +127,6 @@ export function Table<T>(props: TableProps<T>) {
   const chooseAll = () => {
     if (selection !== undefined) selection.value = areAllChosen ? new Set() : new Set(rows.map(rowKey));
   };
-  const span = columns.length + (selection ? 1 : 0);
   return (
     <div class={`table-scroller${props.isFree ? " free" : ""}`} ref={scroller} onScroll={measure} tabIndex={rows.length === 0 ? undefined : 0} role="region" aria-label={props.label}>
       {props.news !== undefined && props.news.count > 0 && (
@@ -149,9 +150,10 @@ export function Table<T>(props: TableProps<T>) {
           </tr>
         </thead>
         <tbody>
+          {/* Of one column: a cell over several would bring back the columns that a narrow page hides. */}
           {first > 0 && (
             <tr class="spacer" aria-hidden="true">
-              <td colSpan={span} style={{ height: `${first * row}px` }} />
+              <td style={{ height: `${first * row}px` }} />
             </tr>
           )}
           {rows.slice(first, last).map((item, offset) => (
@@ -169,12 +171,12 @@ export function Table<T>(props: TableProps<T>) {
           ))}
           {last < rows.length && (
             <tr class="spacer" aria-hidden="true">
-              <td colSpan={span} style={{ height: `${(rows.length - last) * row}px` }} />
+              <td style={{ height: `${(rows.length - last) * row}px` }} />
             </tr>
           )}
         </tbody>
       </table>
-      {rows.length === 0 && (props.isLoading ? <div class="table-note"><Skeleton lines={4} /></div> : props.empty)}
+      {rows.length === 0 && (props.isLoading ? <div class="table-note"><Skeleton lines={4} /></div> : !props.problem && props.empty)}
       {rows.length > 0 && (props.more || props.note) && (
         <div class="table-note">
           {props.note}

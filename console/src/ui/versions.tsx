@@ -16,7 +16,6 @@ export interface Version {
   status: string;
   created_at: string;
   updated_at: string;
-  content_hash: string;
   rollout_percentage?: number;
 }
 
@@ -48,15 +47,15 @@ function Choice({ name, label, versions, value }: { name: string; label: string;
   );
 }
 
-/** The versions of a definition. `textOf` returns the text of a version, `rollback` makes one serve again. */
+/** The versions of a definition. `textOf` returns the text of a version, `rollback`, if it can, makes one serve again. */
 export function Versions<T extends Version>(props: {
   versions: readonly T[];
   textOf: (version: T) => string;
-  rollback: (version: number) => void;
-  rollbackDisabled: string | null;
+  rollback?: (version: number) => void;
+  rollbackDisabled?: string | null;
   more: (() => void | Promise<unknown>) | null;
 }) {
-  const { versions, textOf } = props;
+  const { versions, textOf, rollback } = props;
   const chosen = chosenVersions(versions, [query("before"), query("after")]);
   const [left, right] = chosen ?? [0, 0];
   const find = (number: number) => versions.find((version) => version.version === number);
@@ -82,8 +81,8 @@ export function Versions<T extends Version>(props: {
                 <span class="grow" />
                 <Moment at={version.updated_at} as="distance" />
               </button>
-              {version.status === "archived" && (
-                <Button kind="plain" icon="rerun" acts disabled={props.rollbackDisabled} label={t.rollback(version.version)} onClick={() => props.rollback(version.version)} />
+              {rollback && version.status === "archived" && (
+                <Button kind="plain" icon="rerun" acts disabled={props.rollbackDisabled ?? null} label={t.rollback(version.version)} onClick={() => rollback(version.version)} />
               )}
             </li>
           ))}

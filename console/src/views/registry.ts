@@ -52,6 +52,11 @@ export const VIEWS: readonly View[] = [
   { name: "editor", path: "/edit/:kind/:id", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
 
   { name: "new", path: "/new/:kind", title: "editor", icon: "editor", under: "workflows", load: () => import("./editor/index.tsx") },
+
+  { name: "plugins", path: "/plugins", title: "plugins", icon: "plugins", group: "define", key: "l", load: () => import("./plugins/index.tsx") },
+
+  { name: "plugin", path: "/plugins/:id", title: "plugin", icon: "plugins", under: "plugins", load: () => import("./plugins/detail.tsx") },
+
   { name: "schedules", path: "/schedules", title: "schedules", icon: "schedules", group: "operate", key: "s", load: () => import("./schedules/index.tsx") },
 
   { name: "actors", path: "/actors", title: "actors", icon: "actors", group: "operate", key: "a", load: () => import("./actors/index.tsx") },

@@ -44,6 +44,7 @@ pub enum Tag {
     Workflows,
     Connectors,
     Consumers,
+    Plugins,
     Engine,
     Functions,
     Audit,
@@ -60,11 +61,12 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the document.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Channels,
         Self::Workflows,
         Self::Connectors,
         Self::Consumers,
+        Self::Plugins,
         Self::Engine,
         Self::Functions,
         Self::Audit,
@@ -86,6 +88,7 @@ impl Tag {
             Self::Workflows => "Workflows",
             Self::Connectors => "Connectors",
             Self::Consumers => "Consumers",
+            Self::Plugins => "Plugins",
             Self::Engine => "Engine",
             Self::Functions => "Functions",
             Self::Audit => "Audit",

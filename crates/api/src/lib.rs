@@ -26,6 +26,7 @@ pub mod openapi;
 mod parameter;
 mod runs;
 mod server;
+mod versioned;
 
 pub use bulk::{
     BackfillDryRun, BackfillRequest, BulkDryRun, BulkErrorDetail, BulkRequest, BulkRunDetail, BulkSample,
@@ -43,6 +44,7 @@ pub use entities::channels::{
 pub use entities::connectors::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorBreakerState, ConnectorCall, ConnectorCalls,
     ConnectorPool, ConnectorProbeResult, ConnectorResource, ConnectorTokenState, ExportedConnector,
+    HostBreakerState,
 };
 pub use entities::consumers::{
     ConsumerChange, ConsumerDetail, ConsumerKeyDetail, ConsumerKeyRequest, ConsumerQuota, ConsumerRequest,
@@ -62,6 +64,7 @@ pub use entities::import::{
 };
 pub use entities::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 pub use entities::packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
+pub use entities::plugins::{ExportedPlugin, PluginDetail, PluginRequest, PluginStatusRequest};
 pub use entities::rollouts::{
     ActiveShare, CanaryStatus, GateTerms, NodeShadows, ShadowDifference, ShadowSample, ShadowStatus,
     WorkflowRollout,
@@ -105,9 +108,10 @@ pub use server::live::{
 };
 pub use server::nodes::{DrainedNode, NodeSummary};
 pub use server::operational::{
-    ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth, DescriptorsHealth,
-    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, PausedName,
-    QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
+    ActorsHealth, ChannelsHealth, ClusterRedisHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth,
+    DescriptorsHealth, EpochHealth, FailedConnector, FailedPlugin, HealthComponents, HealthReport,
+    KafkaHealth, LivenessReport, PausedName, PluginsHealth, QuarantinedName, ReadinessComponents,
+    ReadinessReport, SchedulesHealth, TlsHealth,
 };
 pub use server::webhooks::{
     OwnWebhookDetail, WebhookAttemptDetail, WebhookDeliveryDetail, WebhookDetail, WebhookEnabling,

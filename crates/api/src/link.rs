@@ -16,6 +16,7 @@ use crate::entities::channels::ChannelResource;
 use crate::entities::connectors::{ConnectorResource, ExportedConnector};
 use crate::entities::consumers::ConsumerDetail;
 use crate::entities::packages::{PackageDetail, Receipt};
+use crate::entities::plugins::PluginDetail;
 use crate::entities::workflows::WorkflowResource;
 use crate::runs::backtests::{BacktestDetail, BacktestStarted};
 use crate::runs::cron::{OccurrenceDetail, OccurrenceSummary};
@@ -36,7 +37,7 @@ struct LinkedResource {
     schemas: &'static [fn() -> Cow<'static, str>],
 }
 
-const RESOURCES: [LinkedResource; 12] = [
+const RESOURCES: [LinkedResource; 13] = [
     LinkedResource {
         path: "/api/v1/admin/channels/{id}",
         key: "channel_id",
@@ -108,6 +109,12 @@ const RESOURCES: [LinkedResource; 12] = [
         key: "name",
         reference: None,
         schemas: &[<ConsumerDetail as ToSchema>::name],
+    },
+    LinkedResource {
+        path: "/api/v1/admin/plugins/{id}",
+        key: "plugin_id",
+        reference: None,
+        schemas: &[<PluginDetail as ToSchema>::name],
     },
 ];
 

@@ -19,7 +19,6 @@ pub const MAX_SIGNING_KEYS: usize = 32;
 /// A consumer that was authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerIdentity {
-    /// Its name.
     pub name: Arc<str>,
     /// The bounds of its requests, over all channels together.
     pub quota: Option<QuotaTerms>,
@@ -28,13 +27,11 @@ pub struct ConsumerIdentity {
 /// A consumer with its keys.
 #[derive(Clone, Debug)]
 pub struct ConsumerRecord {
-    /// Its identity.
     pub identity: Arc<ConsumerIdentity>,
     /// The words by which channels accept it.
     pub tags: Vec<String>,
     /// Time from which on it is refused.
     pub expires_at: Option<Timestamp>,
-    /// Its API keys.
     pub api_keys: Vec<ConsumerApiKey>,
     /// The keys with which it signs.
     pub signing_keys: Vec<ConsumerSigningKey>,

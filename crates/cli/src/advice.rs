@@ -11,10 +11,7 @@ const KEY_SOURCES: &str = "--api-key, SVC_API_KEY or 'svc-cli config set api_key
 pub(crate) async fn advise(error: ClientError, context: &CommandContext) -> CliError {
     let code = error.api().map(|api| api.code.as_str());
     let advice = match (&error, code) {
-        (ClientError::Unreachable { .. }, _) => Some(
-            "start the server, or name another with --server, SVC_SERVER_URL or 'svc-cli config set-server <url>'"
-                .to_owned(),
-        ),
+        (ClientError::Unreachable { cause, .. }, _) => Some(connection_advice(cause).to_owned()),
         (_, Some("UNAUTHORIZED")) => Some(key_advice(context.has_key)),
         (_, Some("FORBIDDEN")) => Some("the key may be one that only reads".to_owned()),
         (ClientError::Shape { .. }, _)
@@ -40,6 +37,16 @@ fn key_advice(has_key: bool) -> String {
     }
 }
 
+/// Returns the remedy of a connection that was not made, by the cause.
+fn connection_advice(cause: &str) -> &'static str {
+    if cause.contains("certificate") {
+        "the server runs; its certificate must be for the name in its address, and of an authority that this machine, \
+         SSL_CERT_FILE or --ca-file names"
+    } else {
+        "start the server, or name another with --server, SVC_SERVER_URL or 'svc-cli config set-server <url>'"
+    }
+}
+
 /// Returns a note when the server is of another version; `None` when it is of the same, or is unknown.
 fn version_advice(server: Option<String>) -> Option<String> {
     let (server, own) = (server?, env!("CARGO_PKG_VERSION"));
@@ -51,6 +58,13 @@ fn version_advice(server: Option<String>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_certificate_is_no_missing_server() {
+        let advice = connection_advice("invalid peer certificate: UnknownIssuer");
+        assert!(advice.contains("SSL_CERT_FILE"), "{advice}");
+        assert!(connection_advice("tcp connect error: Connection refused").starts_with("start the server"));
+    }
 
     #[test]
     fn other_version_is_named_and_the_same_is_not() {

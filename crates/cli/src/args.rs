@@ -7,6 +7,7 @@ use crate::commands::definitions::channels::ChannelCommand;
 use crate::commands::definitions::connectors::ConnectorCommand;
 use crate::commands::definitions::consumers::ConsumerCommand;
 use crate::commands::definitions::packages::PackagesCommand;
+use crate::commands::definitions::plugins::PluginCommand;
 use crate::commands::definitions::rollout::RolloutCommand;
 use crate::commands::definitions::workflows::WorkflowCommand;
 use crate::commands::errors::ErrorListArgs;
@@ -66,6 +67,9 @@ pub(crate) enum ClientCommand {
     /// Manage connectors
     #[command(subcommand, visible_alias = "conn")]
     Connectors(ConnectorCommand),
+    /// Manage plugins, whose functions workflows call
+    #[command(subcommand)]
+    Plugins(PluginCommand),
     /// Manage consumers, the named holders of keys that channels accept
     #[command(subcommand)]
     Consumers(ConsumerCommand),
@@ -133,6 +137,5 @@ pub(crate) enum ClientCommand {
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
-    #[command(hide = true)]
     Man(ManArgs),
 }

@@ -11,7 +11,7 @@ const UNITS: [(char, i64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)
 /// # Errors
 /// A text for the user, for a time ago that no calendar has.
 pub(crate) fn parse_moment(text: &str) -> Result<String, String> {
-    let Some(seconds) = seconds_ago(text) else { return Ok(text.to_owned()) };
+    let Some(seconds) = seconds_ago(text) else { return pass_on(text) };
     #[expect(clippy::disallowed_methods, reason = "the user counts from now")]
     let now = Utc::now();
     let ago = TimeDelta::try_seconds(seconds).and_then(|ago| now.checked_sub_signed(ago));
@@ -25,13 +25,22 @@ pub(crate) fn parse_moment(text: &str) -> Result<String, String> {
 /// A text for the user, for a time from now that no calendar has.
 pub(crate) fn parse_coming_moment(text: &str) -> Result<String, String> {
     let Some(seconds) = seconds_ago(text).filter(|_| !text.starts_with('-')) else {
-        return Ok(text.to_owned());
+        return pass_on(text);
     };
     #[expect(clippy::disallowed_methods, reason = "the user counts from now")]
     let now = Utc::now();
     let wait = TimeDelta::try_seconds(seconds).and_then(|wait| now.checked_add_signed(wait));
     let instant = wait.ok_or_else(|| format!("no calendar goes on by {text}"))?;
     Ok(instant.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
+/// Leaves a text to the server, unless it is an option in the place of a time.
+fn pass_on(text: &str) -> Result<String, String> {
+    let is_option = |rest: &str| !rest.starts_with(|first: char| first.is_ascii_digit());
+    if text.strip_prefix('-').is_some_and(is_option) {
+        return Err("a time is wanted, such as 2026-11-30T03:00:00Z or 15m".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Returns the seconds of a time ago; `None` for any other text.
@@ -70,6 +79,9 @@ mod tests {
         let hour_ago = parse_moment("1h").unwrap();
         assert!(hour_ago.len() == 24 && hour_ago.ends_with('Z'), "{hour_ago}");
         assert!(parse_moment("9223372036854775807d").is_err());
+        for option in ["--limit", "-o"] {
+            assert!(parse_moment(option).is_err_and(|error| error.contains("a time is wanted")), "{option}");
+        }
     }
 
     #[test]

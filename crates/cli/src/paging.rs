@@ -33,6 +33,14 @@ pub(crate) struct OrderArgs {
     order: Option<SortDirection>,
 }
 
+/// The counts of a list.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct CountArgs {
+    /// Count the rows by status, too
+    #[arg(long)]
+    include_counts: bool,
+}
+
 /// A direction of sorting.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SortDirection {
@@ -53,6 +61,13 @@ impl OrderArgs {
     /// Adds the direction to a request.
     pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
         request.optional("order", self.order.map(SortDirection::name))
+    }
+}
+
+impl CountArgs {
+    /// Adds the order to count to a request.
+    pub(crate) fn add_to(self, request: ApiRequest) -> ApiRequest {
+        request.optional("include_counts", self.include_counts.then_some(true))
     }
 }
 

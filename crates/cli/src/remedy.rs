@@ -6,6 +6,8 @@ const BASE: &str = " /api/v1/admin/";
 const METHODS: [&str; 3] = ["GET", "PATCH", "POST"];
 /// The body by which the server recommends to begin a split, and the option of the command.
 const SPLIT: (&str, &str) = (r#" and {"status": "active", "rollout_percentage": 10}"#, " --rollout 10");
+/// The member of a body by which the server recommends to end a rollout that moves by itself, and the option.
+const OVERRIDE: (&str, &str) = (r#"add "override": true"#, "add --override");
 
 /// Replaces the requests that a text recommends by commands.
 pub(crate) fn as_commands(text: &str) -> String {
@@ -32,7 +34,7 @@ pub(crate) fn as_commands(text: &str) -> String {
             }
         }
     }
-    written + rest
+    (written + rest).replace(OVERRIDE.0, OVERRIDE.1)
 }
 
 /// Returns the arguments of the command that makes a request.
@@ -69,8 +71,10 @@ mod tests {
                 "workflow 'w' has no draft version; 'svc-cli workflows new-version w' makes one",
             ),
             (
-                "end the canary with PATCH /api/v1/admin/workflows/w/rollout (0 archives it, 100 completes it)",
-                "end the canary with 'svc-cli workflows rollout w --percentage PERCENT' (0 archives it, 100 completes it)",
+                "end the canary with PATCH /api/v1/admin/workflows/w/rollout (0 archives it, 100 completes it; add \
+                 \"override\": true if it moves by itself)",
+                "end the canary with 'svc-cli workflows rollout w --percentage PERCENT' (0 archives it, 100 completes \
+                 it; add --override if it moves by itself)",
             ),
             (
                 "make a draft with POST /api/v1/admin/workflows/w/versions, then activate it with PATCH \

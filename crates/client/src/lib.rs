@@ -33,5 +33,5 @@ pub use request::{ADMIN_BASE, ApiRequest, admin_path, path};
 pub use reqwest::{Method, StatusCode};
 pub use response::ApiResponse;
 pub use retry::RetryPolicy;
-pub use svc_outbound::{Trust, describe_cause, printable_lines};
+pub use svc_outbound::{Trust, describe_cause, printable_json, printable_lines};
 pub use tls::ClientIdentity;

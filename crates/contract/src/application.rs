@@ -31,6 +31,12 @@ pub enum SchemaApplicationError {
         MAX_APPLIED
     )]
     Involved,
+    /// They multiply from level to level.
+    #[error(
+        "several alternatives describe the same members level after level, so that the schemas that apply multiply; \
+         move what they share out of them"
+    )]
+    Multiplied,
     /// A reference is percent-encoded.
     #[error("the reference {address} is percent-encoded; write the name of a definition without '%'")]
     Encoded {
@@ -44,8 +50,7 @@ pub enum SchemaApplicationError {
 /// # Errors
 /// Too many of them apply, or a reference is encoded and cannot be followed.
 pub(crate) fn check_application(schema: &Value) -> Result<usize, SchemaApplicationError> {
-    let mut places = SchemaPlaces::default();
-    places.add(schema, schema);
+    let places = SchemaPlaces::find(schema);
     let mut measured = HashMap::new();
     places
         .objects
@@ -62,8 +67,9 @@ struct Applied {
 
 /// The objects of a document, any of which may be a schema.
 #[derive(Debug, Default)]
-struct SchemaPlaces<'s> {
-    objects: Vec<&'s Value>,
+pub(crate) struct SchemaPlaces<'s> {
+    /// The document is the first, unless it is no object.
+    pub(crate) objects: Vec<&'s Value>,
     /// The schema with an id that the references of an object are relative to.
     resources: HashMap<*const Value, &'s Value>,
     /// By resource and name.
@@ -71,6 +77,13 @@ struct SchemaPlaces<'s> {
 }
 
 impl<'s> SchemaPlaces<'s> {
+    /// Finds the objects of a document.
+    pub(crate) fn find(schema: &'s Value) -> Self {
+        let mut places = Self::default();
+        places.add(schema, schema);
+        places
+    }
+
     fn add(&mut self, value: &'s Value, resource: &'s Value) {
         match value {
             Value::Object(members) => {
@@ -137,7 +150,7 @@ impl<'s> SchemaPlaces<'s> {
     }
 
     /// Returns the schema at an address; `None` for one that is not there, which the validator refuses.
-    fn resolve(&self, from: &'s Value, address: &'s str) -> Option<&'s Value> {
+    pub(crate) fn resolve(&self, from: &'s Value, address: &'s str) -> Option<&'s Value> {
         let resource = *self.resources.get(&ptr::from_ref(from))?;
         match address.strip_prefix('#')? {
             "" => Some(resource),

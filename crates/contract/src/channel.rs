@@ -1,6 +1,6 @@
 //! A channel as its callers see it.
 
-use svc_model::{ChannelConfig, ChannelContent, Protocol};
+use svc_model::{ChannelConfig, ChannelContent, ChannelType, Protocol};
 
 /// A channel of a document for callers.
 #[derive(Clone, Debug)]
@@ -24,8 +24,12 @@ impl DocumentedChannel {
 
     /// Returns the topic, for a channel of the AsyncAPI document.
     pub(crate) fn documented_topic(&self, tag: Option<&str>) -> Option<&str> {
-        let takes_records = self.is_listed(tag) && self.content.protocol == Protocol::Kafka;
-        self.content.topic.as_deref().filter(|_| takes_records)
+        let takes_records = match self.content.protocol {
+            Protocol::Kafka => true,
+            Protocol::Rest | Protocol::Http => self.content.channel_type == ChannelType::Async,
+            Protocol::Cron => false,
+        };
+        self.content.topic.as_deref().filter(|_| takes_records && self.is_listed(tag))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use svc_model::mask::dotted_path;
+use serde_json::Value;
 use svc_model::{FieldCode, FieldError};
 
 /// Maximum number of faults in a report.
@@ -14,9 +14,9 @@ const MAX_MESSAGE: usize = 300;
 /// Maximum length of a path, in characters: a sender chooses the names in it, and each fault repeats them.
 const MAX_PATH: usize = 300;
 
-/// Returns the problems of a fault of the validator. The value itself is not repeated.
-pub(crate) fn to_field_errors(error: &ValidationError<'_>, at: &str) -> Vec<FieldError> {
-    let path = shorten(&format!("{at}{}", dotted_path(error.instance_path().as_str())), MAX_PATH);
+/// Returns the problems of a fault that the validator found in `root`. The value itself is not repeated.
+pub(crate) fn to_field_errors(error: &ValidationError<'_>, root: &Value, at: &str) -> Vec<FieldError> {
+    let path = shorten(&format!("{at}{}", path_within(root, error.instance_path().as_str())), MAX_PATH);
     let member = |name: &str| shorten(&format!("{path}.{name}"), MAX_PATH);
     match error.kind() {
         ValidationErrorKind::Required { property } => {
@@ -39,6 +39,22 @@ pub(crate) fn to_field_errors(error: &ValidationError<'_>, at: &str) -> Vec<Fiel
             vec![FieldError::new(path, code, shorten_message(&error.masked().to_string()))]
         }
     }
+}
+
+/// Converts a JSON pointer into a value to a path: items are numbers in brackets, members their names.
+fn path_within(root: &Value, pointer: &str) -> String {
+    let (mut path, mut reached) = (String::new(), Some(root));
+    for part in pointer.split('/').skip(1) {
+        if let Some(Value::Array(items)) = reached {
+            reached = part.parse::<usize>().ok().and_then(|index| items.get(index));
+            path.extend(["[", part, "]"]);
+        } else {
+            let name = part.replace("~1", "/").replace("~0", "~");
+            reached = reached.and_then(|value| value.get(name.as_str()));
+            path.extend([".", name.as_str()]);
+        }
+    }
+    path
 }
 
 /// Returns the message, or its beginning if it is too long.

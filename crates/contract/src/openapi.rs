@@ -10,6 +10,11 @@ use crate::channel::sorted;
 use crate::components::{SchemaComponents, component_name, unused_name};
 use crate::events;
 
+/// The media types that `auto` takes other than JSON.
+const OTHERS_OF_AUTO: [&str; 5] =
+    ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "text/csv", "application/xml"];
+/// The first status of a refusal, which no envelope of an answer has.
+const FIRST_REFUSAL: u16 = 400;
 /// Methods whose requests have a body.
 const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
@@ -183,25 +188,30 @@ fn request_body(config: &ChannelConfig, schema: &Value) -> Value {
             "application/json"
         }
     };
-    json!({"required": config.request.schema.is_some(), "content": {media_type: content}})
+    let mut contents = json!({media_type: content});
+    if config.request.body_format == RequestBodyFormat::Auto {
+        OTHERS_OF_AUTO.iter().for_each(|other| contents[other] = json!({"schema": schema}));
+    }
+    json!({"required": config.request.schema.is_some(), "content": contents})
 }
 
 fn responses(config: &ChannelConfig, schema: &Value) -> Value {
     if config.request.mode == RequestMode::Accept {
-        return json!({
-            "202": {"description": "The message is accepted and runs later."},
-            "default": error_answer(config),
-        });
+        return accepted_responses(config);
     }
-    let schema = match config.response.mode {
+    let is_enveloped = config.response.mode == ResponseMode::Envelope;
+    let mut schema = match config.response.mode {
         ResponseMode::Shaped => schema.clone(),
         ResponseMode::Envelope => json!({
             "type": "object",
             "properties": {"id": {"type": "string"}, "status": {"type": "string"}, "data": schema,
-                "errors": {"type": "array"}},
+                "errors": {"type": "array", "items": tolerated_error()}},
             "required": ["status", "data"],
         }),
     };
+    if is_enveloped && accepts_repeats(config) {
+        schema = json!({"anyOf": [schema, duplicate_schema()]});
+    }
     let mut responses = Map::new();
     responses.insert(
         "200".to_owned(),
@@ -212,10 +222,62 @@ fn responses(config: &ChannelConfig, schema: &Value) -> Value {
             .entry(example.status.to_string())
             .or_insert_with(|| json!({"description": "An answer of the workflow."}));
         let Some(response) = &example.response else { continue };
-        answer["content"]["application/json"]["examples"][example.label(index)] = json!({"value": response});
+        let value = match is_enveloped && example.status < FIRST_REFUSAL {
+            true => json!({"status": "ok", "data": response, "errors": []}),
+            false => response.clone(),
+        };
+        let content = &mut answer["content"]["application/json"];
+        content["examples"][example.label(index)] = json!({"value": value});
+        if example.status < FIRST_REFUSAL {
+            content["schema"] = schema.clone();
+        }
     }
     responses.insert("default".to_owned(), error_answer(config));
     Value::Object(responses)
+}
+
+/// Returns the schema of an error that a run went on after.
+fn tolerated_error() -> Value {
+    let text = || json!({"type": "string"});
+    let properties = json!({"code": text(), "message": text(), "task_id": text()});
+    json!({"type": "object", "properties": properties, "required": ["code", "message"]})
+}
+
+/// Returns the responses of a channel that runs its messages later.
+fn accepted_responses(config: &ChannelConfig) -> Value {
+    let text = || json!({"type": "string"});
+    let accepted = json!({"type": "object", "properties": {"trace_id": text(), "trace_token": text()},
+        "required": ["trace_id", "trace_token"]});
+    let schema = match events::takes_events(config) {
+        true => {
+            let entry = json!({"anyOf": [accepted, duplicate_schema()]});
+            let batch = json!({"type": "object", "properties": {"events": {"type": "array", "items": entry}},
+                "required": ["events"]});
+            json!({"anyOf": [accepted, batch]})
+        }
+        false => accepted,
+    };
+    let answer = |description: &str, schema: Value| {
+        let content = json!({"application/json": {"schema": schema}});
+        json!({"description": description, "content": content})
+    };
+    let mut responses = Map::new();
+    if accepts_repeats(config) {
+        responses.insert("200".to_owned(), answer("The message was accepted before.", duplicate_schema()));
+    }
+    responses.insert("202".to_owned(), answer("The message is accepted and runs later.", schema));
+    responses.insert("default".to_owned(), error_answer(config));
+    Value::Object(responses)
+}
+
+/// Returns true for a channel that answers repeats with 200.
+fn accepts_repeats(config: &ChannelConfig) -> bool {
+    config.deduplication.as_ref().is_some_and(|block| block.on_duplicate == DuplicatePolicy::Accept)
+}
+
+/// Returns the schema of the answer to a repeat that is accepted.
+fn duplicate_schema() -> Value {
+    json!({"type": "object", "properties": {"status": {"const": "duplicate"}}, "required": ["status"]})
 }
 
 /// Returns the refusals and failures of a channel: the envelope of the service, or the bodies of its own.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use svc_model::FieldError;
 
 use crate::application::{SchemaApplicationError, check_application};
+use crate::effort::{EVERY_FAULT, FIRST_FAULT, SchemaWays};
 use crate::faults::{MAX_FAULTS, shorten_message, to_field_errors};
 
 /// Maximum size of a schema, in bytes of JSON.
@@ -68,6 +69,8 @@ pub struct MessageSchema {
     validator: Validator,
     /// Number of schemas that apply to one value within one another.
     nested: usize,
+    /// The ways by which its faults are collected.
+    ways: SchemaWays,
 }
 
 impl fmt::Debug for MessageSchema {
@@ -88,6 +91,7 @@ impl MessageSchema {
         }
         check_addresses("$", schema)?;
         let nested = check_application(schema)?;
+        let ways = SchemaWays::find(schema)?;
         let options = jsonschema::draft202012::options()
             .offline()
             .should_validate_formats(true)
@@ -97,13 +101,14 @@ impl MessageSchema {
             let path = format!("${}", svc_model::mask::dotted_path(error.instance_path().as_str()));
             SchemaError::Invalid { path, reason: shorten_message(&error.to_string()) }
         });
-        compiled.map(|validator| Self { validator, nested })
+        compiled.map(|validator| Self { validator, nested, ways })
     }
 
     /// Checks a value. Paths begin at `at`.
     ///
     /// # Errors
-    /// The faults of the value, each with its path; at most a hundred, and of a large value the first.
+    /// The faults of the value, each with its path; at most a hundred, of a large value the first, and one without a
+    /// path where the schemas that apply multiply.
     pub fn check(&self, value: &Value, at: &str) -> Result<(), Vec<FieldError>> {
         // At each level of the message the validator calls itself for what applies there, and for the next level.
         let levels = MAX_CALLS / (self.nested + 2);
@@ -114,21 +119,26 @@ impl MessageSchema {
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        let mut faults: Vec<_> = match take_values(value, MAX_REPORTED_VALUES) {
-            Some(_) => {
-                let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
-                errors.flat_map(|error| to_field_errors(&error, at)).collect()
-            }
-            None => {
-                let first = self.validator.validate(value).err();
-                first.map(|error| to_field_errors(&error, at)).unwrap_or_default()
-            }
-        };
+        let mut faults = self.collect_faults(value, at);
         faults.truncate(MAX_FAULTS);
         if faults.is_empty() {
             faults.push(FieldError::invalid(at, "does not match the schema"));
         }
         Err(faults)
+    }
+
+    /// Collects the faults of a value, of a large one the first; none where that would take too long.
+    fn collect_faults(&self, value: &Value, at: &str) -> Vec<FieldError> {
+        let values = count_values(value);
+        if values <= MAX_REPORTED_VALUES && self.ways.are_within(value, values, EVERY_FAULT) {
+            let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
+            return errors.flat_map(|error| to_field_errors(&error, value, at)).collect();
+        }
+        if self.ways.are_within(value, values, FIRST_FAULT) {
+            let first = self.validator.validate(value).err();
+            return first.map(|error| to_field_errors(&error, value, at)).unwrap_or_default();
+        }
+        Vec::new()
     }
 }
 
@@ -143,14 +153,14 @@ fn is_within_levels(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Takes the values of a message from a number of them; `None` if it has more.
-fn take_values(value: &Value, room: usize) -> Option<usize> {
-    let room = room.checked_sub(1)?;
-    match value {
-        Value::Array(items) => items.iter().try_fold(room, |room, item| take_values(item, room)),
-        Value::Object(members) => members.values().try_fold(room, |room, member| take_values(member, room)),
-        _ => Some(room),
-    }
+/// Counts the values of a message.
+fn count_values(value: &Value) -> usize {
+    let inner: usize = match value {
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(members) => members.values().map(count_values).sum(),
+        _ => 0,
+    };
+    inner + 1
 }
 
 /// Refuses references out of the document, and another draft, wherever a schema may state them.
@@ -227,6 +237,17 @@ mod tests {
     }
 
     #[test]
+    fn paths_have_members_by_their_names() {
+        let schema =
+            MessageSchema::compile(&json!({"additionalProperties": {"items": {"required": ["0"]}}})).unwrap();
+        let value = json!({"a/b~c": [{}], "0": [{"0": 1}, {}], "": [{}]});
+        let mut found: Vec<_> =
+            schema.check(&value, "body").unwrap_err().into_iter().map(|fault| fault.path).collect();
+        found.sort();
+        assert_eq!(found, ["body.0[1].0", "body.[0].0", "body.a/b~c[0].0"]);
+    }
+
+    #[test]
     fn report_has_at_most_a_hundred_faults() {
         let items: Vec<_> = (0..500).map(|_| json!({"qty": "x"})).collect();
         assert_eq!(faults(&json!({"items": items})).len(), 100);
@@ -256,6 +277,20 @@ mod tests {
     }
 
     #[test]
+    fn faults_of_multiplied_alternatives_are_one() {
+        let part =
+            |kind: &str| json!({"required": ["k"], "properties": {"k": {"const": kind}, "c": {"$ref": "#"}}});
+        let schema = MessageSchema::compile(&json!({"oneOf": [part("x"), part("y")]})).unwrap();
+        let nest = |levels: usize, last: &str| {
+            (0..levels).fold(json!({"k": last}), |inner, _| json!({"k": "x", "c": inner}))
+        };
+        assert_eq!(schema.check(&nest(60, "y"), "body"), Ok(()));
+        let faults = schema.check(&nest(60, "z"), "body").unwrap_err();
+        assert_eq!((faults.len(), faults[0].path.as_str()), (1, "body"));
+        assert_eq!(faults[0].message, "does not match the schema");
+    }
+
+    #[test]
     fn long_names_of_senders_are_cut_in_paths() {
         let schema = json!({"additionalProperties": {"items": {"required": ["id"]}}});
         let schema = MessageSchema::compile(&schema).unwrap();
@@ -263,6 +298,35 @@ mod tests {
         let faults = schema.check(&value, "body").unwrap_err();
         assert_eq!(faults.len(), 3);
         assert!(faults.iter().all(|fault| fault.path.len() == 300), "{:?}", faults[0].path.len());
+    }
+
+    #[test]
+    fn every_format_of_the_draft_is_known() {
+        for (format, good, bad) in [
+            ("date-time", "2026-01-31T08:00:00Z", "2026-01-31"),
+            ("date", "2026-01-31", "2026-13-31"),
+            ("time", "08:00:00Z", "25:00:00Z"),
+            ("duration", "P3D", "3D"),
+            ("email", "a@b.example", "a"),
+            ("idn-email", "ä@ö.example", "ä"),
+            ("hostname", "a.example", "-a-"),
+            ("idn-hostname", "ö.example", "-ö-"),
+            ("ipv4", "10.0.0.1", "10.0.0.256"),
+            ("ipv6", "::1", "::g"),
+            ("uri", "https://a.example/", "/a b"),
+            ("uri-reference", "/a", "\\a"),
+            ("iri", "https://a.example/ö", "/ö ö"),
+            ("iri-reference", "/ö", "\\ö"),
+            ("uri-template", "/a/{id}", "/a/{id"),
+            ("uuid", "0199a7a0-0000-7000-8000-000000000000", "0199"),
+            ("json-pointer", "/a/0", "a"),
+            ("relative-json-pointer", "1/a", "/a"),
+            ("regex", "^a+$", "("),
+        ] {
+            let schema = MessageSchema::compile(&json!({"format": format})).unwrap();
+            assert_eq!(schema.check(&json!(good), "body"), Ok(()), "{format}");
+            assert!(schema.check(&json!(bad), "body").is_err(), "{format}");
+        }
     }
 
     #[test]

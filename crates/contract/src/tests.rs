@@ -63,7 +63,10 @@ fn openapi_has_documented_channels_of_requests_alone() {
     assert_eq!(body["schema"]["$ref"], "#/components/schemas/orders.request");
     assert_eq!(body["examples"]["two"]["value"], json!([1, 2]));
     let answers = &put["responses"];
-    assert_eq!(answers["201"]["content"]["application/json"]["examples"]["two"]["value"]["state"], "new");
+    let created = &answers["201"]["content"]["application/json"];
+    assert_eq!(created["examples"]["two"]["value"]["state"], "new");
+    let schema = &answers["200"]["content"]["application/json"]["schema"];
+    assert!(schema.is_object() && created["schema"] == *schema, "{created}");
     assert_eq!(
         answers["200"]["content"]["application/json"]["schema"]["$ref"],
         "#/components/schemas/orders.response"
@@ -71,6 +74,38 @@ fn openapi_has_documented_channels_of_requests_alone() {
     let later = &document["paths"]["/api/v1/data/later"]["post"]["responses"];
     assert!(later["202"].is_object() && later["200"].is_null(), "{later}");
     assert!(!document.to_string().contains("swordfish"));
+}
+
+#[test]
+fn examples_and_repeats_match_their_answers() {
+    let bad = json!({"name": "bad", "status": 400, "response": {"why": "x"}});
+    let examples = json!([{"name": "new", "response": {"id": 7}}, bad]);
+    let repeated = json!({"deduplication": {"header": "k", "on_duplicate": "accept"}, "examples": examples});
+    let mut accepted = repeated.clone();
+    accepted["request"] = json!({"mode": "accept"});
+    let channels =
+        [channel("now", &json!({"config": repeated})), channel("later", &json!({"config": accepted}))];
+    let document = openapi_document("Shop", "", &channels, None);
+    let content = |path: &str, status: &str| {
+        document["paths"][path]["post"]["responses"][status]["content"]["application/json"].clone()
+    };
+    let (now, bad) = (content("/now", "200"), content("/now", "400"));
+    assert_eq!(now["examples"]["new"]["value"], json!({"status": "ok", "data": {"id": 7}, "errors": []}));
+    assert_eq!(bad["examples"]["bad"]["value"], json!({"why": "x"}));
+    assert_eq!(now["schema"]["anyOf"][1]["properties"]["status"]["const"], "duplicate");
+    let errors = &now["schema"]["anyOf"][0]["properties"]["errors"];
+    assert_eq!(errors["items"]["properties"]["task_id"]["type"], "string", "generators need the items");
+    assert_eq!(content("/later", "200")["schema"]["properties"]["status"]["const"], "duplicate");
+    assert_eq!(content("/later", "202")["schema"]["required"], json!(["trace_id", "trace_token"]));
+}
+
+#[test]
+fn each_type_of_auto_is_documented() {
+    let auto = json!({"config": {"request": {"body": "auto"}}});
+    let document = openapi_document("Shop", "", &[channel("auto", &auto)], None);
+    let contents = document["paths"]["/auto"]["post"]["requestBody"]["content"].as_object().unwrap();
+    assert_eq!(contents.len(), 6, "{contents:?}");
+    assert!(contents.contains_key("application/json") && contents.contains_key("text/csv"), "{contents:?}");
 }
 
 #[test]
@@ -133,7 +168,8 @@ fn references_of_schemas_move_with_them() {
     let document = openapi_document("Shop", "", &channels(), Some("shop"));
     assert_eq!(document["paths"].as_object().unwrap().len(), 1, "the others lack the tag");
     let schema = &document["components"]["schemas"]["orders.request"];
-    assert_eq!(schema["items"]["$ref"], "#/components/schemas/orders.request/$defs/item");
+    assert_eq!(schema["items"]["$ref"], "#/components/schemas/orders.request.item");
+    assert_eq!(document["components"]["schemas"]["orders.request.item"]["type"], "integer");
     assert!(schema.get("$schema").is_none());
 }
 
@@ -147,6 +183,36 @@ fn asyncapi_has_documented_topics() {
     assert_eq!(message["payload"]["$ref"], "#/components/schemas/events.record");
     assert_eq!(message["examples"], json!([{"name": "example 1", "payload": [7]}]));
     assert_eq!(document["operations"]["receive_events"]["action"], "receive");
+    let own_topic = json!({"channel_type": "async", "topic": "both.v1"});
+    let both = asyncapi_document("Shop", &[channel("both", &own_topic)], None);
+    assert_eq!(both["channels"]["both"]["address"], "both.v1");
     let tagged = asyncapi_document("Shop", &channels(), Some("shop"));
     assert_eq!(tagged["channels"], json!({}));
+}
+
+#[test]
+fn records_have_types_and_headers_of_their_channel() {
+    let message = |body: &str, name: &str| {
+        let topic = json!({"protocol": "kafka", "channel_type": "async", "methods": null, "route_pattern": null,
+            "topic": "t", "config": {"request": {"body": body}, "deduplication": {"header": "Order-Id"}}});
+        let document = asyncapi_document("Shop", &[channel("topic", &topic)], None);
+        document["channels"]["topic"]["messages"][name].clone()
+    };
+    for (body, name, media_type) in [
+        ("json", "record", "application/json"),
+        ("text", "record", "text/plain"),
+        ("csv", "record", "text/csv"),
+        ("xml", "record", "application/xml"),
+        ("raw", "record", "application/octet-stream"),
+        ("auto", "record", "application/json"),
+        ("auto", "csv", "text/csv"),
+        ("cloudevents", "event", "application/cloudevents+json"),
+        ("cloudevents", "record", "application/json"),
+    ] {
+        let message = message(body, name);
+        assert_eq!(message["contentType"], media_type, "{body} {name}");
+        assert_eq!(message["headers"]["properties"]["Order-Id"]["type"], "string", "{body} {name}");
+    }
+    assert_eq!(message("auto", "xml")["headers"]["required"], json!(["content-type"]));
+    assert_eq!(message("cloudevents", "record")["headers"]["properties"]["ce_id"]["type"], "string");
 }

@@ -12,7 +12,7 @@ use svc_model::{FieldError, Issue, Workflow, WorkflowContent};
 use crate::bounds::limits::EngineLimits;
 use crate::builtin;
 use crate::catalogue::Catalogue;
-use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
+use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls, warn_of_paths};
 use crate::clock::{EngineClock, system_time};
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
@@ -151,11 +151,16 @@ impl Engine {
         self.evaluator.constant_truths(at, source, used_as)
     }
 
-    /// Returns `true` if an expression is an object of at most one member that calls no operator, so most
-    /// likely a misspelt call. An object with more members is a template.
-    pub fn is_unknown_call(&self, source: &Value) -> bool {
-        let Value::Object(members) = source else { return false };
-        members.len() < 2 && !members.keys().any(|name| self.evaluator.knows(name))
+    /// Returns `true` if an expression calls an operator, at whatever depth. One that calls none is data.
+    pub fn calls_operator(&self, source: &Value) -> bool {
+        match source {
+            Value::Object(members) => {
+                let is_call = members.len() == 1 && members.keys().any(|name| self.evaluator.knows(name));
+                is_call || members.values().any(|member| self.calls_operator(member))
+            }
+            Value::Array(items) => items.iter().any(|item| self.calls_operator(item)),
+            _ => false,
+        }
     }
 
     /// Returns the objects of one member in an expression that call no operator: data, and if only truth
@@ -168,6 +173,14 @@ impl Engine {
     /// the element of a loop are left out. Places begin at `at`.
     pub fn literal_reads(&self, at: &str, source: &Value) -> Vec<(String, String)> {
         literal_reads(at, source)
+    }
+
+    /// Returns warnings of the texts in an expression that read like paths below one of `roots`, and of objects that
+    /// have `var` and other members. Places begin at `at`.
+    pub fn texts_of_paths(&self, at: &str, source: &Value, roots: &[&str]) -> Vec<Issue> {
+        let mut warnings = Vec::new();
+        warn_of_paths(at, source, roots, &mut warnings);
+        warnings
     }
 
     /// Lists the problems that the author of a stored workflow would be refused for today, though it runs:
@@ -187,6 +200,21 @@ impl Engine {
     /// The reason of the failure, for operators.
     pub fn evaluate(&self, expression: &Expression, roots: &[(&str, &Value)]) -> Result<Value, String> {
         self.evaluator.evaluate_roots(expression, roots)
+    }
+
+    /// Puts these functions of plugins in the place of the earlier ones, also in the engines that were made of this
+    /// one. A workflow keeps the functions it was compiled with. A registered function of the same name stays.
+    pub fn replace_plugins(&self, functions: impl IntoIterator<Item = Arc<dyn Function>>) {
+        let functions = functions.into_iter().filter(|function| {
+            let name = function.entry().name;
+            !builtin::is_builtin(name) && !self.functions.contains_key(name)
+        });
+        self.catalogue.plugins().replace(functions);
+    }
+
+    /// Returns the registered function of a name, or that of a plugin.
+    pub(crate) fn find_function(&self, name: &str) -> Option<Arc<dyn Function>> {
+        self.functions.get(name).cloned().or_else(|| self.catalogue.plugins().find(name))
     }
 
     /// Returns the functions that workflows of this engine may name.
@@ -279,6 +307,15 @@ impl EngineBuilder {
     #[must_use]
     pub fn limits(mut self, limits: EngineLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Takes the limits of another engine and its plugins, those that it has now and later. A registered function of the
+    /// same name as one of a plugin is called in its place.
+    #[must_use]
+    pub fn limits_and_plugins_of(mut self, other: &Engine) -> Self {
+        self.limits = other.limits;
+        self.catalogue.share_plugins(&other.catalogue);
         self
     }
 

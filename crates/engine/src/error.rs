@@ -75,6 +75,18 @@ impl Serialize for ElementIndex {
     }
 }
 
+/// The indexes of the elements of fan-outs within one another, the outermost first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ElementIndexes(Vec<u32>);
+
+impl ElementIndexes {
+    /// Returns the indexes.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+}
+
 /// One entry of the errors of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskError {
@@ -90,9 +102,12 @@ pub struct TaskError {
     /// The task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<Arc<str>>,
-    /// The index of the element of a fan-out at which it happened.
+    /// The index of the element of a fan-out at which it happened; of several within one another, of the innermost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<ElementIndex>,
+    /// The indexes of all elements around it, if there are several. Boxed as the body is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexes: Option<Box<ElementIndexes>>,
     /// The start of the run in which it happened.
     pub timestamp: DateTime<Utc>,
     /// True if the function tried more than once.
@@ -101,9 +116,9 @@ pub struct TaskError {
     /// The number of further attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_count: Option<NonZeroU32>,
-    /// Detail for operators only: kept in traces, never in an answer.
+    /// Detail for operators only: kept in traces, never in an answer. Boxed as the body is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<Box<str>>,
+    pub detail: Option<Box<String>>,
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
     #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
@@ -114,6 +129,9 @@ pub struct TaskError {
     /// The time of a whole run is used up, not only that of one call.
     #[serde(skip)]
     pub is_deadline: bool,
+    /// The caller has to correct the data: a plugin said so. The run is then answered with 400.
+    #[serde(skip)]
+    pub is_input_error: bool,
     /// The use of another attempt, if that differs from what the code says.
     #[serde(skip)]
     pub healing: Option<Healing>,
@@ -138,6 +156,7 @@ impl TaskError {
             workflow_id: None,
             task_id: None,
             index: None,
+            indexes: None,
             timestamp: DateTime::UNIX_EPOCH,
             retry_attempted: None,
             retry_count: None,
@@ -145,6 +164,7 @@ impl TaskError {
             http_status: None,
             body: None,
             is_deadline: false,
+            is_input_error: false,
             healing: None,
             paused_channel: None,
             retry_after_secs: None,
@@ -157,17 +177,29 @@ impl TaskError {
         Self::new(ErrorCode::Validation, message)
     }
 
+    /// Names the element of a fan-out around the error, and around those that it names.
+    pub(crate) fn add_element(&mut self, index: usize) {
+        let Some(outer) = ElementIndex::new(index) else { return };
+        match self.index {
+            None => self.index = Some(outer),
+            Some(inner) => {
+                let indexes = self.indexes.get_or_insert_with(|| Box::new(ElementIndexes(vec![inner.get()])));
+                indexes.0.insert(0, outer.get());
+            }
+        }
+    }
+
     /// Adds operator-only detail.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into().into_boxed_str());
+        self.detail = Some(Box::new(detail.into()));
         self
     }
 
     /// Masks what its texts may not show.
     pub fn redact(&mut self, redaction: &Redaction) {
         self.message = redaction.mask_text(std::mem::take(&mut self.message));
-        self.detail = self.detail.take().map(|detail| redaction.mask_text(detail.into()).into());
+        self.detail = self.detail.take().map(|detail| Box::new(redaction.mask_text(*detail)));
         if let Some(body) = &mut self.body {
             redaction.mask(body);
         }
@@ -211,6 +243,7 @@ impl RunFailure {
         let kind = match error.code.failure() {
             // One call took too long, not the run.
             FailureKind::Timeout if !error.is_deadline => FailureKind::Engine,
+            FailureKind::Engine if error.is_input_error => FailureKind::Validation,
             kind => kind,
         };
         Self { kind, error }

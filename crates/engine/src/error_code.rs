@@ -144,6 +144,23 @@ codes! {
     IntegrityCheck = "integrity_check", IntegrityInvalid, Permanent,
         "A value is outside of what a check constraint of the database allows.",
         "Write a value that the constraint allows.";
+    /// A plugin answered with an error.
+    Plugin = "PLUGIN_ERROR", Engine, Permanent,
+        "A function of a plugin reported an error, or an answer that is no JSON. An error of the class `input` is \
+         answered with 400 `VALIDATION_ERROR`.",
+        "Look at the code and the class that the plugin gave, in `body` of the error.";
+    /// The code of a plugin failed.
+    PluginTrap = "PLUGIN_TRAP", Engine, Permanent,
+        "The code of a plugin trapped: it panicked, divided by zero, used up its stack or left its memory.",
+        "Correct the plugin; its call ended, and nothing else is harmed.";
+    /// A call of a plugin over a bound.
+    PluginLimit = "PLUGIN_LIMIT", Engine, Permanent,
+        "A call of a plugin needs more memory, a larger request or answer, or more calls at once than it may.",
+        "Raise the bound in `[plugins]` or in the manifest, or let the plugin do with less.";
+    /// The component of a plugin is not compiled yet.
+    PluginCompiling = "PLUGIN_COMPILING", PluginCompiling, Transient,
+        "The component of a plugin is still being compiled on this node.",
+        "Repeat the request after `Retry-After`.";
     /// None of the above.
     Unknown = "UNKNOWN_ERROR", Engine, Permanent,
         "Not in use by the service, whose errors all have a class; a stub of a test case may give it.",
@@ -179,6 +196,8 @@ pub enum FailureKind {
     IntegrityConflict,
     /// 400: the data of the request does not meet a constraint.
     IntegrityInvalid,
+    /// 503: a plugin is still being compiled.
+    PluginCompiling,
     /// 500, the message names the task and the code of its error.
     Engine,
 }
@@ -194,13 +213,17 @@ impl FailureKind {
             Self::ChannelForbidden => Code::Forbidden,
             Self::ChannelConflict | Self::IntegrityConflict => Code::Conflict,
             Self::ChannelUnavailable => Code::ServiceUnavailable,
+            Self::PluginCompiling => Code::PluginCompiling,
             Self::Engine => Code::EngineError,
         }
     }
 
     /// True if the answer asks callers to come back after a second.
     pub(crate) const fn is_worth_a_retry(self) -> bool {
-        matches!(self, Self::CircuitOpen | Self::ChannelRateLimited | Self::ChannelUnavailable)
+        matches!(
+            self,
+            Self::CircuitOpen | Self::ChannelRateLimited | Self::ChannelUnavailable | Self::PluginCompiling
+        )
     }
 
     /// Returns the first sentence of the answer if it is not the text of the task.

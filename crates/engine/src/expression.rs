@@ -5,6 +5,7 @@
 //! reach an error text: an expression that reads one fails without saying why.
 
 mod explain;
+mod fallback;
 mod patterns;
 mod prepare;
 mod replace;

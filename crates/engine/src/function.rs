@@ -212,7 +212,20 @@ impl TaskCx<'_> {
         }
     }
 
-    /// Returns the deadline of the run; the task is cancelled then.
+    /// Returns a value that no two runs have alike, such as a salt: a new one, which the recording of the run keeps, or that
+    /// of the recorded run. `kind` names the value, alike for every run.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn draw<E>(&self, kind: &str, make: impl FnOnce() -> Result<Value, E>) -> Result<Value, E> {
+        match &self.work.recorder {
+            None => make(),
+            Some(recorder) => recorder.draw(self.work.element_place(), kind, make),
+        }
+    }
+
+    /// Returns the deadline of the task: that of the run, of a group around it or its own, the earliest of them. The task
+    /// is cancelled then.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }

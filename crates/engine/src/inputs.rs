@@ -30,7 +30,7 @@ impl InputSource {
     /// # Errors
     /// A text for the author.
     pub(crate) fn compile(field: &InputField, value: &Value, cx: &CompileCx<'_>) -> Result<Self, String> {
-        if field.template && is_computed(value) {
+        if is_evaluated(field, value) {
             let compiled = cx.input_expression(value);
             return compiled.map(Self::Evaluated).map_err(|why| format!("{}: {why}", field.name));
         }
@@ -59,6 +59,18 @@ pub fn is_computed(value: &Value) -> bool {
         "var" => argument.is_object() || argument.get(0).is_some_and(Value::is_object),
         name => operators::find(name).is_some(),
     })
+}
+
+/// Returns `true` if the value of an input is evaluated: a call of an operator, or a list with such a call.
+pub(crate) fn is_evaluated(field: &InputField, value: &Value) -> bool {
+    let takes_list = field.kind == InputKind::Array;
+    field.template && (is_computed(value) || (takes_list && holds_computed(value)))
+}
+
+/// Returns `true` for a list with a call of an operator among its elements.
+#[must_use]
+pub fn holds_computed(list: &Value) -> bool {
+    list.as_array().is_some_and(|items| items.iter().any(is_computed))
 }
 
 impl Inputs {
@@ -156,5 +168,16 @@ mod tests {
         ] {
             assert!(!is_computed(&value), "{value}");
         }
+    }
+
+    #[test]
+    fn lists_with_calls_are_evaluated_where_declared() {
+        let list = json!(["a", {"cat": ["b", {"var": "data.c"}]}]);
+        let computed = InputField::array("keys", "").resolvable().computed();
+        assert!(is_evaluated(&computed, &list));
+        assert!(is_evaluated(&computed, &json!({"map": [{"var": "data"}, {"var": ""}]})));
+        assert!(!is_evaluated(&computed, &json!(["a", {"var": "data.c"}])));
+        assert!(!is_evaluated(&InputField::array("params", "").resolvable(), &list));
+        assert!(!is_evaluated(&InputField::any("value", "").computed(), &list));
     }
 }

@@ -83,26 +83,27 @@ mod truth;
 mod workflow;
 
 pub use bounds::bounded_json::{ParseJsonError, RunStopped, parse_json_within};
+pub use bounds::budget::run_uncounted;
 pub use bounds::extent::{MAX_DEPTH, value_bytes};
 pub use bounds::limits::EngineLimits;
 pub use builtin::{CsvBounds, ParseCsvError, ParseXmlError, add_field, parse_csv_within, parse_xml_within};
 pub use checks::{UnknownCall, recorded_secrets};
 pub use closure_function::ClosureFunction;
 pub use engine::{Engine, EngineBuilder};
-pub use error::{CompileError, ElementIndex, PausedChannel, RunFailure, TaskError};
+pub use error::{CompileError, ElementIndex, ElementIndexes, PausedChannel, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use function::{
     CALL_PATH, CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome,
 };
-pub use inputs::{Inputs, is_computed};
+pub use inputs::{Inputs, holds_computed, is_computed};
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;
 pub use recording::{
-    AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, FollowedRun, RecordedCallError,
-    RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunRecording, RunRecordingEnd,
-    Unrecorded,
+    AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, FollowedRun, MetadataReads,
+    RecordedCallError, RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunRecording,
+    RunRecordingEnd, Unrecorded,
 };
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};

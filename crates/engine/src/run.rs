@@ -17,13 +17,13 @@ mod outcome;
 mod settle;
 mod view;
 
-use std::future::poll_fn;
-use std::pin::pin;
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use svc_model::Cancellation;
+use svc_model::{Cancellation, WorkflowVersion};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ use crate::function::{TaskCx, TaskOutcome};
 use crate::message::Message;
 use crate::reads::Reads;
 use crate::recording::{
-    DrawScope, MetadataReads, RecordingMode, RecordingResult, RunRecorder, RunRecordingEnd,
+    DrawScope, MetadataReads, RecordingMode, RecordingResult, RunRecorder, RunRecordingEnd, list_errors,
 };
 use crate::redaction::Redaction;
 use crate::run_state::RunState;
@@ -94,13 +94,14 @@ pub struct RunOptions {
 impl Engine {
     /// Runs a message through the version of the flow that owns its bucket. Its time begins with the call.
     ///
-    /// An `async fn` would hold the message and the options twice, and the future is moved for every message.
+    /// The future is boxed: it is large, and would be moved with each future around it. An `async fn` would hold the
+    /// message and the options twice.
     pub fn run<'e>(
         &'e self,
         flow: &'e Flow,
         message: Message,
         mut options: RunOptions,
-    ) -> impl Future<Output = RunOutcome> + 'e {
+    ) -> Pin<Box<impl Future<Output = RunOutcome> + 'e>> {
         let bucket = flow.bucket_of(options.bucket, message.id);
         // The clock is read once for all that begins here.
         let began = Instant::now();
@@ -122,7 +123,7 @@ impl Engine {
         }
         let recorded = run.work.recorder.as_deref().map(RunRecorder::shared);
         let has_scope = is_called || recorded.is_some();
-        async move {
+        Box::pin(async move {
             let failure = {
                 let mut pass = pin!(async {
                     let (workflow, id) = picked?;
@@ -136,8 +137,8 @@ impl Engine {
                 })
                 .await
             };
-            RunOutcome { workflow: picked.map(|(workflow, _)| workflow.identity()), ..run.finish(failure) }
-        }
+            run.finish(failure, picked.map(|(workflow, _)| workflow.identity()))
+        })
     }
 }
 
@@ -152,6 +153,8 @@ enum End {
     /// A bound of the whole run was reached: its deadline or its number of tasks. `continue_on_error` does
     /// not apply.
     Expired(Box<RunFailure>),
+    /// The time of a group around the sweep is over. Nothing records that: the sweep is dropped by the group.
+    Cut,
 }
 
 struct Run<'e> {
@@ -283,7 +286,7 @@ impl<'e> Run<'e> {
                     End::Expired(failure) => break Some(*failure),
                     End::Failed(failure) if !workflow.continue_on_error => break Some(*failure),
                     End::Failed(failure) => self.tolerate(first_error, &failure),
-                    End::Completed => {}
+                    End::Completed | End::Cut => {}
                 }
                 if sweeps.is_none() {
                     break None;
@@ -315,8 +318,8 @@ impl<'e> Run<'e> {
 
     /// Runs the tasks from the first one until the sweep ends.
     async fn sweep(&mut self, program: &Program, id: &Arc<str>, arena: &mut Arena) -> End {
-        let mut cursor = SweepCursor::default();
-        loop {
+        let mut cursor = SweepCursor::at_start(program);
+        'sweep: loop {
             let mut scope = EvaluationScope::new(arena, &program.reads);
             while !scope.is_full() {
                 if self.timings.tasks.len() >= MAX_TASKS {
@@ -331,12 +334,17 @@ impl<'e> Run<'e> {
                     },
                     Err(end) => Some(end),
                 };
-                if let Some(end) = end {
-                    return end;
+                match end {
+                    None => {}
+                    Some(End::Cut) => break 'sweep,
+                    Some(end) => return end,
                 }
             }
             arena.renew();
         }
+        // The time of a group around the sweep is over: the group drops what waits. An end that waited as well would
+        // have a place in the future, to which every step would write.
+        pending().await
     }
 
     /// Runs one task, records its duration and its step of the trace, and applies its outcome. Returns the
@@ -348,9 +356,13 @@ impl<'e> Run<'e> {
         scope: &mut EvaluationScope<'w>,
     ) -> Option<End> {
         let now = self.last_read.unwrap_or_else(Instant::now);
-        let (started, may_begin) = match self.pace.check_since(now).await {
-            Ok(now) => (now, Ok(())),
-            Err(error) => (Instant::now(), Err(error)),
+        let (started, may_begin) = if self.pace.is_calm(now) {
+            (now, Ok(()))
+        } else {
+            match self.pace.check_since(now).await {
+                Ok(now) => (now, Ok(())),
+                Err(error) => (Instant::now(), Err(error)),
+            }
         };
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         if let Some(recorder) = &mut self.work.recorder {
@@ -426,7 +438,7 @@ impl<'e> Run<'e> {
         let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
         let has_failed = matches!(outcome, Err(_) | Ok(TaskOutcome::Status(500..)));
         let end = self.settle(step, id, outcome, first_error, scope);
-        if self.work.tracer.is_some() {
+        if self.work.tracer.is_some() && !matches!(end, Some(End::Cut)) {
             let result = match ran {
                 false => StepResult::Skipped,
                 true if has_failed => StepResult::Failed,
@@ -455,11 +467,12 @@ impl<'e> Run<'e> {
             error: fatal.map(|error| error.code.name().to_owned()),
             tasks: self.work.audit_trail.iter().map(|entry| entry.task_id.to_string()).collect(),
             data: self.work.message.data.clone(),
+            errors: Some(list_errors(&self.work.errors)),
         };
         recorder.finish(end, &self.engine.evaluator.secrets())
     }
 
-    fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {
+    fn finish(mut self, failure: Option<RunFailure>, workflow: Option<WorkflowVersion>) -> RunOutcome {
         if self.stamps {
             let arena = Arena::lease();
             self.work.stamp_progress(&mut EvaluationScope::new(&arena, &Reads::default()));
@@ -478,7 +491,7 @@ impl<'e> Run<'e> {
             trace: self.work.tracer.map(Tracer::finish),
             calls: self.work.calls,
             timings: self.timings,
-            workflow: None,
+            workflow,
         }
     }
 }

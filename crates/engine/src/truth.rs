@@ -108,6 +108,8 @@ impl Walk<'_> {
             let at = format!("{at}[{n}]");
             match (operator, n, operand) {
                 ("switch" | "match", 1, Value::Array(cases)) => self.cases(&at, cases, result),
+                // Nothing as the default of a path: the truth follows from what is there.
+                ("var", 1, Value::Object(members)) if members.is_empty() => {}
                 _ => self.expression(&at, operand, operand_use(operator, n, operands.len(), result)),
             }
         }
@@ -139,6 +141,8 @@ fn operand_use(operator: &str, n: usize, count: usize, result: ResultUse) -> Res
         "and" if !is_last => ResultUse::Truth,
         "and" => result,
         "switch" | "match" if n == 2 => result,
+        // The default of a path, and what is kept of the last element.
+        "var" | "reduce" if n == 1 => result,
         "filter" | "all" | "some" | "none" if n == 1 => ResultUse::Truth,
         _ => ResultUse::Value,
     }
@@ -173,6 +177,8 @@ mod tests {
             (json!({"some": [{"var": "data.items"}, two]}), vec!["c.some[1]"]),
             (json!({"??": [{"var": "a"}, two]}), vec!["c.??[1]"]),
             (json!({"switch": [{"var": "a"}, [[two, two]], two]}), vec!["c.switch[1][0][1]", "c.switch[2]"]),
+            (json!({"var": ["a", two]}), vec!["c.var[1]"]),
+            (json!({"reduce": [{"var": "a"}, two, two]}), vec!["c.reduce[1]"]),
             (json!({"unknown": {"!!": two}}), vec!["c.unknown.!!"]),
         ] {
             assert_eq!(paths(&source, ResultUse::Truth), expected, "{source}");
@@ -190,6 +196,9 @@ mod tests {
             json!({"if": [[], true, false]}),
             json!({"throw": two}),
             json!({"all": [[two], {"var": "a"}]}),
+            json!({"==": [{"var": ["a", two]}, 1]}),
+            json!({"!!": {"var": ["data.a", {}]}}),
+            json!({"reduce": [{"var": "a"}, {"var": "current"}, two]}),
         ] {
             assert_eq!(paths(&source, ResultUse::Truth), [""; 0], "{source}");
         }

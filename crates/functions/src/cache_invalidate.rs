@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::catalogue::{DefaultOutput, FunctionEntry, InputField, PathUse, SentForm};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome, Template,
+    holds_computed,
 };
 use svc_model::FieldError;
 use svc_model::config::namespace_problem;
@@ -38,7 +39,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
     strict: true,
     retry_safety: "idempotent_write",
     fields: &[
-        InputField::array("namespaces", "Namespaces of cached answers, 64 at most").required().resolvable(),
+        InputField::array("namespaces", "Namespaces of cached answers, 64 at most")
+            .required()
+            .resolvable()
+            .computed(),
         InputField::string("output", "Path that gets {namespaces, stores}; without it nothing is written")
             .path(PathUse::Target { alone: false })
             .sent_as(SentForm::Unsent),
@@ -66,7 +70,8 @@ impl Function for CacheInvalidate {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let mut problems = InputProblems { at, errors };
         let literal = input.get("namespaces").map(Template::compile);
-        let literal = literal.as_ref().and_then(Template::as_literal).filter(|value| value.is_array());
+        let literal = literal.as_ref().and_then(Template::as_literal);
+        let literal = literal.filter(|value| value.is_array() && !holds_computed(value));
         if let Some(Err(why)) = literal.map(read_namespaces) {
             problems.invalid("namespaces", why);
         }

@@ -43,6 +43,9 @@ pub enum BackfillRefusal {
     /// The range has too many instants.
     #[error("the range has {0} instants, and {most} are the most: split it", most = MOST_BACKFILLED)]
     TooMany(usize),
+    /// The range has so many instants that they are not counted further.
+    #[error("the range has {0} instants or more, and {most} are the most: split it", most = MOST_BACKFILLED)]
+    Countless(usize),
 }
 
 fn show_instant(instant: &NaiveDateTime) -> Timestamp {
@@ -75,7 +78,7 @@ pub type KeptOccurrences = HashMap<NaiveDateTime, Option<OccurrenceStatus>>;
 /// schedule within the range, ascending. The instants that the row of a misfire sums up have no row of their own.
 ///
 /// # Errors
-/// [`BackfillRefusal::TooMany`] with the number of instants, which is counted up to `most_counted`.
+/// [`BackfillRefusal::TooMany`] with the number of instants, [`BackfillRefusal::Countless`] for `most_counted` or more.
 pub fn plan_backfill(
     instants: impl IntoIterator<Item = NaiveDateTime>,
     kept: &KeptOccurrences,
@@ -90,7 +93,11 @@ pub fn plan_backfill(
             missed.push(instant);
         }
     }
-    if count > MOST_BACKFILLED { Err(BackfillRefusal::TooMany(count)) } else { Ok(missed) }
+    match count {
+        ..=MOST_BACKFILLED => Ok(missed),
+        count if count < most_counted => Err(BackfillRefusal::TooMany(count)),
+        count => Err(BackfillRefusal::Countless(count)),
+    }
 }
 
 #[cfg(test)]
@@ -130,7 +137,8 @@ mod tests {
     fn long_range_is_refused_with_its_count() {
         assert_eq!(plan(10_000, &[]).unwrap().len(), 10_000);
         assert_eq!(plan(10_001, &[]), Err(BackfillRefusal::TooMany(10_001)));
-        assert_eq!(plan(90_000, &[]), Err(BackfillRefusal::TooMany(20_000)));
+        assert_eq!(plan(90_000, &[]), Err(BackfillRefusal::Countless(20_000)));
+        assert!(BackfillRefusal::Countless(20_000).to_string().contains("20000 instants or more"));
         let message = BackfillRefusal::TooMany(10_001).to_string();
         assert!(message.contains("10001 instants") && message.contains("10000"), "{message}");
     }

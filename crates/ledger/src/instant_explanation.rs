@@ -24,7 +24,6 @@ pub struct ActiveVersion {
 /// A row of the ledger, as far as an explanation shows it. Instants are UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstantRow {
-    /// Its id.
     pub id: String,
     /// The instant at which it is due.
     pub scheduled_for: NaiveDateTime,
@@ -158,7 +157,6 @@ impl InstantReason {
 /// The explanation of an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstantExplanation {
-    /// The reason.
     pub reason: InstantReason,
     /// The reason in one sentence.
     pub sentence: String,

@@ -30,7 +30,6 @@ pub struct Occurrence {
     pub id: Uuid,
     /// The instant at which it is due. It never changes.
     pub scheduled_for: NaiveDateTime,
-    /// Its status.
     pub status: OccurrenceStatus,
     /// Number of attempts that ran or were requested.
     pub attempt: i64,

@@ -40,8 +40,10 @@ pub enum WorkState {
         key: String,
         /// Number of rows of the line before it.
         before: i64,
-        /// Trace of the oldest work that has a share.
+        /// Trace of the oldest work that has a share: of its key, else of any.
         holder: Option<String>,
+        /// True if that work is of its key.
+        is_of_key: bool,
     },
     /// Its channel had no permit for it.
     Refused {
@@ -60,7 +62,6 @@ pub enum WorkState {
 pub struct PausedCallee {
     /// Its name.
     pub channel: String,
-    /// Its pause.
     pub pause: ChannelPause,
 }
 
@@ -142,7 +143,6 @@ impl WorkWaitReason {
 /// The wait of accepted work. Instants are UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkWait {
-    /// The reason.
     pub reason: WorkWaitReason,
     /// The reason in one sentence.
     pub sentence: String,
@@ -172,7 +172,10 @@ impl WorkFacts {
                     "waits to be taken again: its channel, or one that it calls, was paused",
                 ),
             },
-            WorkState::InLine { key, before, holder } => self.wait_for_share(key, *before, holder.as_ref()),
+            WorkState::InLine { key, before, holder, is_of_key } => {
+                let of_key = Some(key.as_str()).filter(|key| !key.is_empty());
+                self.wait_for_share(of_key, *is_of_key, *before, holder.as_ref())
+            }
             WorkState::Scheduled { until } if *until > self.now => {
                 let wait = self.wait(WorkWaitReason::Scheduled, &format!("is due at {}", show(*until)));
                 WorkWait { until: Some(*until), ..wait }
@@ -243,14 +246,33 @@ impl WorkFacts {
         WorkWait { since: begin.max(self.since), until, ..wait }
     }
 
-    fn wait_for_share(&self, key: &str, before: i64, holder: Option<&String>) -> WorkWait {
+    /// Returns the wait in the line of a key, if there is one; `is_taken` is true if a run of that key has a share.
+    fn wait_for_share(
+        &self,
+        key: Option<&str>,
+        is_taken: bool,
+        before: i64,
+        holder: Option<&String>,
+    ) -> WorkWait {
         if let Some(wait) = self.wait_for_resume() {
             return wait;
         }
-        let line = if key.is_empty() { String::new() } else { format!(" of key '{key}'") };
         let others = if before == 0 { String::new() } else { format!(", behind {before} others") };
-        let busy = holder.map(|holder| format!("; trace {holder} has one")).unwrap_or_default();
-        let wait = self.wait(WorkWaitReason::Share, &format!("waits for a share{line}{others}{busy}"));
+        let waits = match (key, holder) {
+            (None, None) => format!("waits for a share{others}"),
+            (None, Some(holder)) => format!("waits for a share{others}; trace {holder} has one"),
+            (Some(key), Some(holder)) if is_taken => {
+                format!("waits for a share of key '{key}'{others}; trace {holder} has one")
+            }
+            // The key has room: its channel has none for any key, or no worker is free.
+            (Some(_), Some(holder)) => {
+                format!(
+                    "waits for a share of its channel or a free worker{others}; trace {holder} has a share"
+                )
+            }
+            (Some(_), None) => format!("waits for a free worker{others}"),
+        };
+        let wait = self.wait(WorkWaitReason::Share, &waits);
         WorkWait { position: Some(before + 1), holder: holder.cloned(), ..wait }
     }
 

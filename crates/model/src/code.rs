@@ -159,6 +159,11 @@ codes! {
         "The channel is quarantined or at capacity, the queue is full, or the database is away.",
         "With `Retry-After`: wait so long and send the request again. Without: the operator finds the reason in \
          `GET /health` and in the log.";
+    /// The component of a plugin that the workflow calls is still being compiled.
+    PluginCompiling = "PLUGIN_COMPILING", 503, "A plugin is still being compiled",
+        "The workflow calls a function of a plugin whose component this node has not compiled yet, after a start or \
+         an activation.",
+        "Wait for the seconds of `Retry-After` and send the request again.";
     /// An operator has paused the channel, or it has paused itself.
     ChannelPaused = "CHANNEL_PAUSED", 503, "Channel is paused",
         "An operator has paused the channel, or it paused itself after repeated failures (`on_repeated_failure`). \
@@ -198,7 +203,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (28, 28));
+        assert_eq!((names.len(), Code::ALL.len()), (29, 29));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

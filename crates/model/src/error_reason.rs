@@ -35,6 +35,8 @@ error_reasons! {
     DedupBackend = "dedup_backend",
     /// A dead letter used up its attempts.
     DlqExhausted = "dlq_exhausted",
+    /// Due dead letters could not be retried.
+    DlqRetry = "dlq_retry",
     /// The engine failed.
     Engine = "engine",
     /// A change of the configuration by another process was not loaded.

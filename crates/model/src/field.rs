@@ -139,18 +139,27 @@ pub struct Issue {
     /// The class of the problem, if a field code applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<FieldCode>,
+    /// Id of the channel that serves and is in the way, in a conflict about a name or a route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rival: Option<String>,
 }
 
 impl Issue {
     /// Creates an entry without a code.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into(), code: None }
+        Self { field: field.into(), message: message.into(), code: None, rival: None }
     }
 
     /// Adds the code.
     #[must_use]
     pub fn with_code(self, code: FieldCode) -> Self {
         Self { code: Some(code), ..self }
+    }
+
+    /// Adds the id of the channel that is in the way.
+    #[must_use]
+    pub fn with_rival(self, id: impl Into<String>) -> Self {
+        Self { rival: Some(id.into()), ..self }
     }
 
     /// Creates an entry about the document as a whole.
@@ -174,7 +183,7 @@ impl From<&ServiceError> for Issue {
 
 impl From<FieldError> for Issue {
     fn from(error: FieldError) -> Self {
-        Self { field: error.path, message: error.message, code: Some(error.code) }
+        Self::new(error.path, error.message).with_code(error.code)
     }
 }
 

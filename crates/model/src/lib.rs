@@ -41,11 +41,12 @@ pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
-    ALL_WEBHOOK_TOPICS, AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, Channel, ChannelContent,
-    ChannelPause, ChannelType, Connector, ConnectorContent, ConnectorType, Consumer, ConsumerKey,
-    ConsumerKeyKind, EntityKind, LifecycleStatus, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS,
-    MAX_WEBHOOK_TOPICS, Protocol, Workflow, WorkflowContent, WorkflowVersion, check_consumer_name,
-    consumer_quota_scope, webhook_topic_problem,
+    ALL_WEBHOOK_TOPICS, AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, CALLBACK_METHOD, Channel,
+    ChannelContent, ChannelPause, ChannelType, ClaimedRoute, Connector, ConnectorContent, ConnectorType,
+    Consumer, ConsumerKey, ConsumerKeyKind, EntityKind, LifecycleStatus, MAX_CONSUMER_KEYS,
+    MAX_CONSUMER_NAME, MAX_CONSUMERS, MAX_WEBHOOK_TOPICS, NO_SCHEDULES_HERE, Protocol, Workflow,
+    WorkflowContent, WorkflowVersion, check_consumer_name, consumer_quota_scope, name_objection,
+    webhook_topic_problem,
 };
 pub use error::ServiceError;
 pub use error_group::{ErrorGroup, FailureFacts, normalise_message};
@@ -57,6 +58,7 @@ pub use http::client_network::ClientNetworks;
 pub use http::origin::origin_problem;
 pub use http::page::Page;
 pub use http::precondition::{EntityTag, Precondition};
+pub use http::token::{is_token, is_token_byte};
 pub use http::uri_reference::is_uri_reference;
 pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};

@@ -54,6 +54,9 @@ pub struct PackageInventory {
     /// Ids of channels.
     #[serde(default)]
     pub channels: Vec<String>,
+    /// Ids of plugins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<String>,
 }
 
 /// The receipt of a package version.
@@ -200,13 +203,16 @@ fn check_label(path: &str, text: &str, limit: usize, colons: usize) -> Option<Fi
     None
 }
 
+/// The members of an inventory.
+const INVENTORY: [&str; 4] = ["connectors", "workflows", "channels", "plugins"];
+
 fn inventory(members: &Map<String, Value>, errors: &mut Vec<FieldError>) -> Option<PackageInventory> {
     let value = members.get("inventory").filter(|value| !value.is_null())?;
     let Value::Object(lists) = value else {
         errors.push(FieldError::type_mismatch("body.inventory", "object", value));
         return None;
     };
-    errors.extend(unknown_keys(lists, "body.inventory", &["connectors", "workflows", "channels"], &[]));
+    errors.extend(unknown_keys(lists, "body.inventory", &INVENTORY, &[]));
     let mut names = |kind: &str| {
         let path = format!("body.inventory.{kind}");
         let Some(list) = lists.get(kind) else { return Vec::new() };
@@ -233,6 +239,7 @@ fn inventory(members: &Map<String, Value>, errors: &mut Vec<FieldError>) -> Opti
         connectors: names("connectors"),
         workflows: names("workflows"),
         channels: names("channels"),
+        plugins: names("plugins"),
     })
 }
 
@@ -319,9 +326,9 @@ mod tests {
     fn shown_receipt_can_be_sent_back() {
         let mut shown = json!({"name": "orders", "version": "1", "content_hash": "sha256:00", "state": "applied",
             "principal": "anonymous", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
-        shown["inventory"] = json!({"connectors": ["c"], "channels": []});
-        let parsed = NewReceipt::parse("orders", &shown).unwrap();
-        assert_eq!(parsed.inventory.unwrap().connectors, ["c"]);
+        shown["inventory"] = json!({"connectors": ["c"], "channels": [], "plugins": ["p"]});
+        let parsed = NewReceipt::parse("orders", &shown).unwrap().inventory.unwrap();
+        assert_eq!((parsed.connectors, parsed.plugins), (vec!["c".to_owned()], vec!["p".to_owned()]));
         shown["inventory"] = json!({"workflow": [], "channels": [1]});
         assert_eq!(NewReceipt::parse("orders", &shown).unwrap_err().len(), 2);
     }

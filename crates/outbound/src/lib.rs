@@ -32,7 +32,7 @@ pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use content_encoding::{DecodeError, decode_encodings};
 pub use error::{FetchError, SetupError};
 pub use peer::{HttpsUrls, PeerClient, PeerPool, PeerRequest, PeerResponse, RequestBody};
-pub use printable::{PrintableWriter, printable, printable_lines};
+pub use printable::{PrintableWriter, printable, printable_json, printable_lines, printable_part};
 pub use ranges::is_public;
 pub use reqwest::header;
 pub use reqwest::{Method, StatusCode};

@@ -16,6 +16,13 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
+/// As [`printable`], of a part of a line that something precedes: `::` at its beginning, as in an address, is no command.
+pub fn printable_part(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    escape_marks(text, false, &mut safe);
+    safe
+}
+
 /// As [`printable`], line by line: line breaks stay.
 pub fn printable_lines(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -28,6 +35,25 @@ pub fn printable_lines(text: &str) -> String {
     safe
 }
 
+/// Returns the text of a JSON document that no terminal obeys. The characters that JSON may hold as they are, control
+/// characters from DEL on among them, are escaped in its way, so that its values stay the same.
+pub fn printable_json(text: String) -> String {
+    let is_obeyed = |character: char| {
+        (character.is_control() && !character.is_ascii()) || character == '\u{7f}' || moves_text(character)
+    };
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    text.chars().fold(String::with_capacity(text.len()), |mut safe, character| {
+        if is_obeyed(character) {
+            safe.extend(format!("\\u{:04x}", u32::from(character)).chars());
+        } else {
+            safe.push(character);
+        }
+        safe
+    })
+}
+
 /// Appends a line, escaped. Colours and weights of text pass if `may_color` is set.
 fn escape_line(line: &str, may_color: bool, safe: &mut String) {
     let mut rest = line;
@@ -37,6 +63,12 @@ fn escape_line(line: &str, may_color: bool, safe: &mut String) {
         safe.push_str("\\u{3a}");
         rest = &command[1..];
     }
+    escape_marks(rest, may_color, safe);
+}
+
+/// Appends a part of a line: what steers a terminal is escaped, and so are marks.
+fn escape_marks(part: &str, may_color: bool, safe: &mut String) {
+    let mut rest = part;
     while let Some(at) = MARKS.iter().filter_map(|mark| rest.find(mark)).min() {
         escape_characters(&rest[..at], may_color, safe);
         safe.push_str("\\u{23}");
@@ -53,7 +85,7 @@ fn escape_characters(text: &str, may_color: bool, safe: &mut String) {
             rest = &rest[length..];
             continue;
         }
-        if character.is_control() || is_direction_control(character) {
+        if character.is_control() || moves_text(character) {
             safe.extend(character.escape_unicode());
         } else {
             safe.push(character);
@@ -69,9 +101,12 @@ fn color_length(text: &str) -> Option<usize> {
     parameters[end..].starts_with('m').then_some(2 + end + 1)
 }
 
-/// Returns `true` for the characters that reorder the text around them.
-fn is_direction_control(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Returns `true` for the characters that reorder the text around them, or break its line.
+fn moves_text(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// A stream whose lines are made printable before they are written. A line is written when it is complete, or at a flush.
@@ -126,6 +161,7 @@ mod tests {
             ("\u{9b}31m", "\\u{9b}31m"),
             ("a\r\nb", "a\\u{d}\\u{a}b"),
             ("\u{202e}gnp.exe", "\\u{202e}gnp.exe"),
+            ("a\u{2028}b", "a\\u{2028}b"),
             ("::error file=a::b", "\\u{3a}:error file=a::b"),
             (" \t::add-mask::x", " \\u{9}\\u{3a}:add-mask::x"),
             ("a::b", "a::b"),
@@ -135,6 +171,15 @@ mod tests {
             assert_eq!(printable(text), expected);
         }
         assert_eq!(printable_lines("a\n::error::b\n"), "a\n\\u{3a}:error::b\n");
+        assert_eq!(printable_part("::1\n##[error]"), "::1\\u{a}\\u{23}#[error]");
+    }
+
+    #[test]
+    fn values_of_printable_json_stay_the_same() {
+        let text = "{\n  \"a\": \"ü\u{9b}31m\u{85}\u{7f}\u{2028}\u{202e}\"\n}";
+        let safe = printable_json(text.to_owned());
+        assert_eq!(safe, "{\n  \"a\": \"ü\\u009b31m\\u0085\\u007f\\u2028\\u202e\"\n}");
+        assert_eq!(printable_json("[\"名前\"]".to_owned()), "[\"名前\"]");
     }
 
     #[test]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_engine::Engine;
-use svc_model::gate::{CANARY_KEYS, CanaryPlan};
-use svc_model::{EntityKind, FieldError, PackageInventory, content_hash, unknown_keys};
+use svc_model::gate::CanaryPlan;
+use svc_model::{EntityKind, FieldError, PackageInventory, content_hash};
 
 use crate::boundary::{Boundary, requires_problems};
-use crate::compile::IMPORT_ORDER;
+use crate::compile::{IMPORT_ORDER, hashable_plugins};
 use crate::lint::{SetForm, lint};
+use crate::plugins::{PLUGINS, PackagedPlugin, read_packaged_plugins};
 use crate::project::{Project, key_field};
-use crate::rules::import_body;
+use crate::rules::{import_body, read_rollout, read_share};
 use crate::source::SourceFile;
 
 /// The members that are hashed, with the value of an absent one. They are those that the content of an entity has.
@@ -77,10 +78,11 @@ impl Absent {
 pub struct PackageArtifact {
     pub name: String,
     pub version: String,
-    /// The hash of the content.
     pub content_hash: String,
     /// The channels and connectors that the package needs from elsewhere.
     pub requires: Boundary,
+    /// The plugins, which are imported first.
+    pub plugins: Vec<PackagedPlugin>,
     /// The items, in the order of an import.
     pub items: Vec<PackageItem>,
 }
@@ -136,11 +138,15 @@ pub enum ArtifactError {
 }
 
 impl PackageArtifact {
-    /// Reads a package and checks its header and its hash.
+    /// Reads a package and checks its header and its hash. `make_engine` makes an engine that knows the functions of
+    /// the plugins in the package.
     ///
     /// # Errors
     /// [`ArtifactError`] for the first problem.
-    pub fn read(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> Result<Self, ArtifactError> {
+    pub fn read(
+        source: &Arc<SourceFile>,
+        make_engine: impl FnOnce(&[PackagedPlugin]) -> Arc<Engine>,
+    ) -> Result<Self, ArtifactError> {
         let document = &source.value;
         let header = |member: &str| {
             let text = document.get("package").and_then(|header| header.get(member)?.as_str());
@@ -156,9 +162,11 @@ impl PackageArtifact {
             return Err(shape(path, &problem));
         }
         let requires = Boundary::from_requires(stated);
+        let plugins = read_packaged_plugins(document).map_err(|problems| first_problem(&problems))?;
         let project = Project::read_package(source);
         // A document that the validators accept is hashed as it will be stored.
-        let linted = lint(&project, engine, &requires, SetForm::Package);
+        let engine = make_engine(&plugins);
+        let linted = lint(&project, &engine, &requires, SetForm::Package);
         let mut hashable: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         let mut items = Vec::with_capacity(linted.entities.len());
         for kind in IMPORT_ORDER {
@@ -175,11 +183,14 @@ impl PackageArtifact {
                 projected.push(content);
             }
         }
+        if !plugins.is_empty() {
+            hashable.insert(PLUGINS, plugins.iter().map(PackagedPlugin::hashable).collect());
+        }
         let actual = content_hash(&json!(hashable));
         if actual != named {
             return Err(ArtifactError::Hash { named, actual });
         }
-        Ok(Self { name, version, content_hash: named, requires, items })
+        Ok(Self { name, version, content_hash: named, requires, plugins, items })
     }
 
     /// Returns the items of a kind.
@@ -199,7 +210,13 @@ impl PackageArtifact {
             connectors: keys(EntityKind::Connector),
             workflows: keys(EntityKind::Workflow),
             channels: keys(EntityKind::Channel),
+            plugins: self.plugins.iter().map(|plugin| plugin.manifest.name.clone()).collect(),
         }
+    }
+
+    /// Returns true if the package holds the plugin of this id.
+    pub fn holds_plugin(&self, id: &str) -> bool {
+        self.plugins.iter().any(|plugin| plugin.manifest.name == id)
     }
 
     /// Returns the places at which the items hold the mask of a read instead of a value.
@@ -229,9 +246,17 @@ pub fn project_item(kind: EntityKind, document: &Value) -> Value {
     Value::Object(projected)
 }
 
-/// Returns a package of documents that a server shows, each list in the order of its keys, and the hash of its content.
-pub fn package_of_stored(mut lists: [(EntityKind, Vec<Value>); 3]) -> (Map<String, Value>, String) {
+/// Returns a package of documents and plugins that a server shows, each list in the order of its keys, and the hash of
+/// its content.
+pub fn package_of_stored(
+    mut lists: [(EntityKind, Vec<Value>); 3],
+    plugins: &[PackagedPlugin],
+) -> (Map<String, Value>, String) {
     let (mut package, mut hashable) = (Map::new(), Map::new());
+    if let Some((member, content)) = hashable_plugins(plugins) {
+        package.insert(member.clone(), plugins.iter().map(PackagedPlugin::to_item).collect());
+        hashable.insert(member, content);
+    }
     for (kind, documents) in &mut lists {
         documents.sort_by(|one, other| key(*kind, one).cmp(&key(*kind, other)));
         let projected: Value = documents.iter().map(|document| project_item(*kind, document)).collect();
@@ -277,15 +302,16 @@ fn read_item(
         Some(Value::Bool(activates)) => *activates,
         Some(_) => return Err(shape(path("activate"), "expected true or false")),
     };
-    let rollout_percentage = match document.get("rollout_percentage") {
-        None | Some(Value::Null) => None,
-        Some(share) => match share.as_i64().filter(|share| (0..=100).contains(share)) {
-            Some(share) => Some(share),
-            None => return Err(shape(path("rollout_percentage"), "expected an integer from 0 to 100")),
-        },
+    let refused = |error: FieldError| {
+        let place = error.path.trim_start_matches("body.");
+        shape(path(place), &error.message)
     };
-    let canary = read_canary(kind, document.get("rollout"), rollout_percentage)
-        .map_err(|problem| shape(path("rollout"), &problem))?;
+    let rollout_percentage = read_share(document).map_err(refused)?;
+    let canary = read_rollout(kind, document, rollout_percentage);
+    let canary = canary.map_err(|errors| match errors.into_iter().next() {
+        Some(error) => refused(error),
+        None => shape(path("rollout"), "no plan of a rollout"),
+    })?;
     let first_percentage = canary.as_ref().map(CanaryPlan::first_percentage);
     Ok(PackageItem {
         kind,
@@ -298,26 +324,12 @@ fn read_item(
     })
 }
 
-/// Reads the plan of a canary: the members that a change of the rollout takes.
-fn read_canary(
-    kind: EntityKind,
-    plan: Option<&Value>,
-    percentage: Option<i64>,
-) -> Result<Option<CanaryPlan>, String> {
-    let members = match plan {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Object(members)) if kind == EntityKind::Workflow => members,
-        Some(_) => return Err("expected an object, of a workflow".to_owned()),
-    };
-    let unknown = unknown_keys(members, "body", &CANARY_KEYS, &[]).into_iter().next();
-    let read = match unknown {
-        Some(error) => Err(vec![error]),
-        None => CanaryPlan::parse(members, percentage),
-    };
-    read.map_err(|errors| {
-        let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        first.trim_start_matches("body.").to_owned()
-    })
+/// Returns the refusal for the first of some problems.
+fn first_problem(problems: &[FieldError]) -> ArtifactError {
+    match problems.first() {
+        Some(first) => shape(first.path.clone(), &first.message),
+        None => shape(PLUGINS.to_owned(), "cannot be read"),
+    }
 }
 
 fn shape(path: String, problem: &str) -> ArtifactError {
@@ -361,11 +373,12 @@ mod tests {
             json!({"workflow_id": id, "name": id, "tasks": [], "status": status,
             "version": 3, "content_hash": "sha256:00"})
         };
-        let (package, hash) = package_of_stored([
+        let lists = [
             (EntityKind::Connector, vec![]),
             (EntityKind::Workflow, vec![workflow("b", "draft"), workflow("a", "active")]),
             (EntityKind::Channel, vec![]),
-        ]);
+        ];
+        let (package, hash) = package_of_stored(lists, &[]);
         let items = package["workflows"].as_array().unwrap();
         assert_eq!((&items[0]["workflow_id"], &items[0]["activate"]), (&json!("a"), &json!(true)));
         assert!(items[1].get("activate").is_none() && items[1].get("version").is_none());

@@ -158,6 +158,9 @@ checks! {
     PackageContentHash = "package.content_hash", Error,
         "The content of a package does not have the hash that its header names.",
         "compile the package again; do not edit it";
+    PackagePlugin = "package.plugin", Error,
+        "A plugin of a package has no manifest or no component, an unknown key, or the name of another one.",
+        "compile the package again; do not edit it";
     PackageRequires = "package.requires", Error,
         "The member `requires` of a package, or of a file of a project, has an unknown key or a value of another form.",
         "write `{\"channels\": [names], \"connectors\": [names], \"svc\": \">=0.2, <1\"}`, each of them optional";

@@ -5,6 +5,7 @@ use svc_model::EntityKind;
 
 use crate::content::EntityContent;
 use crate::lint::{CheckedEntity, LintedProject};
+use crate::plugins::{PLUGINS, PackagedPlugin};
 use crate::project::AuthoredEntity;
 
 /// The kinds, in the order of an import.
@@ -83,10 +84,20 @@ pub fn to_json_text(document: &Value) -> String {
 }
 
 /// Returns the object that the content hash of a package is made over.
-pub(crate) fn hashable<'c>(contents: impl Fn(EntityKind) -> Vec<&'c EntityContent>) -> Value {
+pub(crate) fn hashable<'c>(
+    plugins: &[PackagedPlugin],
+    contents: impl Fn(EntityKind) -> Vec<&'c EntityContent>,
+) -> Value {
     let lists = IMPORT_ORDER.into_iter().map(|kind| {
         let projected = contents(kind).into_iter().map(EntityContent::hashable);
         (kind.plural().to_owned(), projected.collect::<Value>())
     });
-    Value::Object(lists.collect::<Map<_, _>>())
+    Value::Object(lists.chain(hashable_plugins(plugins)).collect::<Map<_, _>>())
+}
+
+/// Returns the hashed member of plugins; none for a package without them, which has the hash that it had before there
+/// were plugins.
+pub(crate) fn hashable_plugins(plugins: &[PackagedPlugin]) -> Option<(String, Value)> {
+    let content = || plugins.iter().map(PackagedPlugin::hashable).collect();
+    (!plugins.is_empty()).then(|| (PLUGINS.to_owned(), content()))
 }

@@ -36,11 +36,11 @@ impl IgnoreFile {
         let mut faults = Vec::new();
         for (index, line) in text.lines().enumerate() {
             if let Err(error) = builder.add_line(None, line) {
-                faults.push(fault(&format!("line {}: {error}", index + 1)));
+                faults.push(fault(&format!("line {}: {}", index + 1, describe(&error))));
             }
         }
         let patterns = builder.build().unwrap_or_else(|error| {
-            faults.push(fault(&error.to_string()));
+            faults.push(fault(&describe(&error)));
             Gitignore::empty()
         });
         (Self(patterns), faults)
@@ -54,6 +54,14 @@ impl IgnoreFile {
     /// Returns `true` for an entry of unknown type that is left out as a file or as a directory.
     pub(crate) fn names_either(&self, path: &Path) -> bool {
         self.names(path, false) || self.names(path, true)
+    }
+}
+
+/// Describes a fault without the pattern: the file may be a link to one that is not meant to be shown.
+fn describe(error: &ignore::Error) -> String {
+    match error {
+        ignore::Error::Glob { glob: Some(_), err } => err.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -21,6 +21,7 @@ mod metadata;
 mod new;
 mod outline;
 mod package;
+mod plugins;
 mod project;
 mod recognize;
 pub mod rules;
@@ -46,14 +47,18 @@ pub use lint::{
     CheckedEntity, LintSummary, LintedFile, LintedProject, RefusedField, SetForm, lint, lint_file,
 };
 pub use metadata::offline_metadata;
-pub use new::{TemplateFile, new_project};
+pub use new::{PluginLanguage, TemplateFile, new_plugin, new_project};
 pub use package::{CONTENT_VERSION, PackageHeader, build_package, check_package_values, lint_package};
+pub use plugins::{
+    PackagedPlugin, PluginFolder, plugin_files, read_packaged_plugins, read_plugin_folders,
+    read_project_plugins, repeated_names,
+};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
 pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
-pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
+pub use source::{MAX_FILE_BYTES, MAX_PACKAGE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
 pub use stand_ins::StandIns;
-pub use statements::read_with_statements;
+pub use statements::{read_package_file, read_with_statements};
 /// The documents of channels for their callers.
 pub use svc_contract::{DocumentedChannel, asyncapi_document, openapi_document};
 pub use values::EnvironmentValues;

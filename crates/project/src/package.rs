@@ -12,6 +12,7 @@ use crate::compile::{IMPORT_ORDER, compile, hashable, package_items};
 use crate::content::EntityContent;
 use crate::finding::Finding;
 use crate::lint::{LintSummary, LintedProject, SetForm, lint};
+use crate::plugins::{PLUGINS, PackagedPlugin, read_packaged_plugins};
 use crate::project::Project;
 use crate::shared::Origin;
 use crate::source::SourceFile;
@@ -29,7 +30,6 @@ pub struct PackageHeader {
     pub name: String,
     /// The version, or [`CONTENT_VERSION`].
     pub version: String,
-    /// The version of the tool.
     pub tool_version: String,
     /// The channels and connectors that the package needs from elsewhere.
     pub requires: Boundary,
@@ -37,10 +37,16 @@ pub struct PackageHeader {
     pub activates: bool,
 }
 
-/// Returns the package of a project that lint passed.
-pub fn build_package(linted: &LintedProject<'_>, header: &PackageHeader) -> Value {
+/// Returns the package of a project that lint passed, with its plugins.
+pub fn build_package(
+    linted: &LintedProject<'_>,
+    mut plugins: Vec<PackagedPlugin>,
+    header: &PackageHeader,
+) -> Value {
+    plugins.sort_by(|one, other| one.manifest.name.cmp(&other.manifest.name));
+    plugins.iter_mut().for_each(|plugin| plugin.activates = header.activates);
     let compiled = IMPORT_ORDER.map(|kind| (kind, compile(linted, kind)));
-    let hash = content_hash(&hashable(|kind| {
+    let hash = content_hash(&hashable(&plugins, |kind| {
         let of_kind = compiled.iter().filter(|(other, _)| *other == kind);
         of_kind.flat_map(|(_, documents)| documents.iter().map(|document| document.content)).collect()
     }));
@@ -61,6 +67,9 @@ pub fn build_package(linted: &LintedProject<'_>, header: &PackageHeader) -> Valu
         }),
     );
     package.insert("requires".to_owned(), requires);
+    if !plugins.is_empty() {
+        package.insert(PLUGINS.to_owned(), plugins.iter().map(PackagedPlugin::to_item).collect());
+    }
     package.extend(lists.map(|(kind, items)| (kind.plural().to_owned(), items.into())));
     Value::Object(package)
 }
@@ -83,7 +92,8 @@ pub fn lint_package(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> (Vec<Find
     let project = Project::read_package(source);
     let boundary = Boundary::from_requires(source.value.get("requires"));
     let mut linted = lint(&project, engine, &boundary, SetForm::Package);
-    let mut findings = header_findings(source, &linted);
+    let plugins = read_packaged_plugins(&source.value);
+    let mut findings = header_findings(source, &linted, plugins);
     findings.append(&mut linted.findings);
     let summary = linted.summary.with(&findings);
     (findings, summary)
@@ -105,7 +115,11 @@ pub fn check_package_values(
 /// A rule for a name or a version: the path and the text, and the reason why no server takes it.
 type LabelCheck = fn(&str, &str) -> Option<FieldError>;
 
-fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<Finding> {
+fn header_findings(
+    source: &Arc<SourceFile>,
+    linted: &LintedProject<'_>,
+    plugins: Result<Vec<PackagedPlugin>, Vec<FieldError>>,
+) -> Vec<Finding> {
     let mut header = HeaderCheck { root: Origin::root(Arc::clone(source)), findings: Vec::new() };
     let text = |member: &str| source.value.get("package")?.get(member)?.as_str();
     let labels: [(Check, &str, LabelCheck); 2] = [
@@ -131,7 +145,11 @@ fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<
             header.report(Check::parse(kind), kind.plural(), "expected an array of import items");
         }
     }
-    match (text("content_hash"), stored_hash(linted)) {
+    for problem in plugins.as_ref().err().into_iter().flatten() {
+        header.report(Check::PackagePlugin, &problem.path, &problem.message);
+    }
+    let stored = plugins.ok().and_then(|plugins| stored_hash(linted, &plugins));
+    match (text("content_hash"), stored) {
         (None, _) => header.report(Check::PackageContentHash, "package.content_hash", "the hash is missing"),
         (Some(named), Some(stored)) if named != stored => {
             let message = format!("names {named}, and the content has {stored}");
@@ -143,11 +161,11 @@ fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<
 }
 
 /// Returns the hash of the content; `None` while an item is refused, as its content is not known then.
-fn stored_hash(linted: &LintedProject<'_>) -> Option<String> {
+fn stored_hash(linted: &LintedProject<'_>, plugins: &[PackagedPlugin]) -> Option<String> {
     if linted.entities.iter().any(|checked| checked.content.is_none()) {
         return None;
     }
-    Some(content_hash(&hashable(|kind| {
+    Some(content_hash(&hashable(plugins, |kind| {
         let of_kind = linted.entities.iter().filter(|checked| checked.entity.kind == kind);
         of_kind.filter_map(|checked| checked.content.as_ref()).collect::<Vec<&EntityContent>>()
     })))

@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::recognize::{DocumentShape, suspect_key};
 use crate::shared::{Expansion, ExpansionPass, Origin, SharedDefinitions};
 use crate::source::SourceFile;
+use crate::statements::reference_paths;
 use crate::values::EnvironmentValues;
 
 /// A workflow, connector or channel of a project, expanded.
@@ -82,12 +83,28 @@ fn label(kind: EntityKind, document: &Value, path: &str, file: Option<&str>) -> 
     file.map_or_else(|| name.clone(), |file| format!("{name} ({file})"))
 }
 
+/// Returns true for a document that names a workflow and an input of it, or what it expects.
+fn reads_like_case(document: &Value) -> bool {
+    let has = |key: &str| document.get(key).is_some();
+    let names_run = ["input", "expect", "expect_errors", "expect_calls", "expect_tasks"].into_iter().any(has);
+    names_run && document.get("workflow").is_some_and(Value::is_string)
+}
+
 /// Returns the finding about a file that was probably meant to be an entity or shared definitions.
 fn unknown_shape(source: &SourceFile) -> Option<Finding> {
+    if reads_like_case(&source.value) {
+        let message = "workflow: the file reads like a test case, and is run only if its name ends in .case.json, \
+                       .case.yaml or .case.yml; rename it";
+        let finding = Check::ProjectUnknownShape.finding(source.name.as_str(), message);
+        return Some(Finding { place: source.key_place("workflow"), ..finding });
+    }
     let (key, known) = suspect_key(&source.value)?;
     let written = key.rsplit('.').next().unwrap_or_default();
     let problem = match (&source.value, written == known) {
         (Value::Array(_), _) => "a file holds one definition, and this one is a list".to_owned(),
+        (Value::String(_), _) => {
+            "a file holds an object, and this one is one text; write a blank behind the colon of each key".to_owned()
+        }
         (_, true) => {
             "only an entity has this key, and none of `tasks`, `connector_type`, `channel_type` and `protocol` is here"
                 .to_owned()
@@ -120,11 +137,15 @@ impl Project {
     pub fn read(mut sources: Vec<Arc<SourceFile>>) -> Self {
         sources.sort_by(|one, other| one.name.cmp(&other.name));
         let (shared, findings) = SharedDefinitions::collect(&sources);
+        let has_refused = sources.iter().any(|source| source.has_refused_statements);
         let mut project = Self { shared, findings, ..Self::default() };
         for source in sources {
             match DocumentShape::recognize(&source.value) {
                 DocumentShape::Entity(kind) => {
-                    let entity = AuthoredEntity::from_file(kind, &source).expand(&project.shared);
+                    let mut entity = AuthoredEntity::from_file(kind, &source).expand(&project.shared);
+                    if has_refused {
+                        reference_paths(&entity.document).for_each(|path| entity.expansion.mark_broken(path));
+                    }
                     project.entities.push(entity);
                 }
                 DocumentShape::Shared => {}

@@ -89,6 +89,12 @@ pub(crate) fn suspect_key(document: &Value) -> Option<(String, &'static str)> {
             let nearest = suspect.min_by_key(|((rank, edits, _), _)| (*rank, *edits));
             nearest.map(|((_, _, known), key)| (key.clone(), known))
         }
+        // In YAML a colon makes a key only with a blank behind it.
+        Value::String(text) => text.split_whitespace().find_map(|word| {
+            let (key, _) = word.split_once(':').filter(|(_, value)| !value.is_empty())?;
+            let mut all = ENTITY.iter().chain(&SHARED).chain(&OF_ENTITY);
+            all.find(|known| **known == key).map(|known| (key.to_owned(), *known))
+        }),
         _ => None,
     }
 }
@@ -132,6 +138,9 @@ mod tests {
             (json!({"name": "x", "version": "1", "dependencies": {}}), None),
             (json!({"openapi": "3.1.0", "paths": {}, "components": {}}), None),
             (json!("tasks"), None),
+            (json!("name:w workflow_id:w"), Some(("workflow_id", "workflow_id"))),
+            (json!("see tasks: below"), None),
+            (json!("a note: on other things"), None),
             (json!([]), None),
         ] {
             let expected = expected.map(|(key, known)| (key.to_owned(), known));

@@ -26,6 +26,7 @@ pub struct OfflineWorkflow {
     flow: Flow,
     redaction: Redaction,
     outline: WorkflowOutline,
+    document: Value,
 }
 
 /// The input of one offline run.
@@ -78,7 +79,7 @@ impl OfflineWorkflow {
             created_at: Timestamp::now(),
             updated_at: Timestamp::now(),
         };
-        Self::assemble(engine, &workflow, WorkflowOutline::read(document), stand_ins)
+        Self::assemble(engine, &workflow, document.clone(), stand_ins)
     }
 
     /// Compiles a stored version, with stand-ins for every secret that it reads.
@@ -89,20 +90,21 @@ impl OfflineWorkflow {
         let content = &workflow.content;
         let document = json!({"tasks": content.tasks, "condition": content.condition, "loop": content.loop_});
         let stand_ins = StandIns::parse(&workflow_stand_ins(&document), "secrets")?;
-        Self::assemble(engine, workflow, WorkflowOutline::read(&document), &stand_ins)
+        Self::assemble(engine, workflow, document, &stand_ins)
     }
 
     fn assemble(
         engine: &Engine,
         workflow: &Workflow,
-        outline: WorkflowOutline,
+        document: Value,
         stand_ins: &StandIns,
     ) -> Result<Self, Vec<FieldError>> {
         let engine = engine.with_secrets(stand_ins.declared_secrets());
         let material = CompileSecrets { references: stand_ins, declared: &engine.declared_secrets() };
         let compiled = engine.compile_stubbed(workflow, material).map_err(|error| vec![problem(error)])?;
         let (flow, redaction) = (Flow::single(compiled), stand_ins.redaction());
-        Ok(Self { engine: Arc::new(engine), flow, redaction, outline })
+        let outline = WorkflowOutline::read(&document);
+        Ok(Self { engine: Arc::new(engine), flow, redaction, outline, document })
     }
 
     /// Expands, checks and compiles the workflow of a file.
@@ -158,6 +160,16 @@ impl OfflineWorkflow {
     /// Returns the parts that runs go through.
     pub(crate) fn outline(&self) -> &WorkflowOutline {
         &self.outline
+    }
+
+    /// Returns its definition.
+    pub(crate) const fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// Returns the engine that it was compiled by.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// Returns what masks the stand-ins of secrets.

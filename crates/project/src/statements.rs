@@ -25,7 +25,18 @@ const REWRITE: &str = "write the statement so that PostgreSQL and MySQL read it 
 /// # Errors
 /// As [`SourceFile::read`], and the first problem of a statement.
 pub fn read_with_statements(name: &str, path: &Path) -> Result<SourceFile, SourceError> {
-    let mut source = SourceFile::read(name, path)?;
+    with_statements(SourceFile::read(name, path)?, path)
+}
+
+/// Reads the file of a package, as [`read_with_statements`] reads an authored file.
+///
+/// # Errors
+/// As [`SourceFile::read_package`], and the first problem of a statement.
+pub fn read_package_file(name: &str, path: &Path) -> Result<SourceFile, SourceError> {
+    with_statements(SourceFile::read_package(name, path)?, path)
+}
+
+fn with_statements(mut source: SourceFile, path: &Path) -> Result<SourceFile, SourceError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let current = Path::new(".").canonicalize().ok();
     let is_below = |current: &PathBuf| parent.canonicalize().is_ok_and(|parent| parent.starts_with(current));
@@ -64,7 +75,15 @@ pub(crate) fn include_statements(source: &mut SourceFile, path: &Path, root: &Pa
         }));
     }
     replace_references(&mut source.value, &mut statements.into_iter());
+    source.has_refused_statements = !problems.is_empty();
     problems
+}
+
+/// Returns the paths of the references in a document.
+pub(crate) fn reference_paths(document: &Value) -> impl Iterator<Item = String> {
+    let mut references = Vec::new();
+    find_references(document, "", &mut references);
+    references.into_iter().map(|(path, _)| path)
 }
 
 /// Returns `true` for an object that names a statement.

@@ -9,6 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::checks::Check;
 use crate::finding::Finding;
 use crate::ignore_file::IgnoreFile;
+use crate::plugins::MANIFEST_FILE;
 use crate::source::{SourceError, SourceFile, SourceFormat};
 use crate::statements::include_statements;
 
@@ -60,8 +61,8 @@ pub enum LinkPolicy {
     Leave,
 }
 
-/// Finds the authored files of a directory and of all directories in it. Hidden entries, `target`, `node_modules` and
-/// what `.svcignore` names are skipped.
+/// Finds the authored files of a directory and of all directories in it. Hidden entries, `target`, `node_modules`, the
+/// folders of plugins and what `.svcignore` names are skipped.
 ///
 /// # Errors
 /// The directory itself cannot be read.
@@ -122,7 +123,7 @@ pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
 /// Returns true for a test case, by its name: `*.case.json`, `*.case.yaml`, `*.case.yml`.
 pub fn is_case(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new).and_then(Path::extension);
-    SourceFormat::from_path(path).is_some() && stem == Some(OsStr::new("case"))
+    SourceFormat::from_path(path).is_some() && stem.is_some_and(|stem| stem.eq_ignore_ascii_case("case"))
 }
 
 impl FoundFiles {
@@ -156,7 +157,9 @@ impl FoundFiles {
 /// Returns true for an entry that the walk looks at.
 fn is_walked(entry: &DirEntry) -> bool {
     let is_made = |name| SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped);
-    let is_skipped = is_dir(entry) && is_made(entry.file_name());
+    // The sources of a plugin are in files of its language, some of them JSON.
+    let is_plugin = || entry.path().join(MANIFEST_FILE).is_file();
+    let is_skipped = is_dir(entry) && (is_made(entry.file_name()) || is_plugin());
     !is_hidden(entry.path()) && !is_skipped
 }
 

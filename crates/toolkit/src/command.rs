@@ -38,7 +38,7 @@ pub enum AuthorCommand {
     Fmt(FmtArgs),
     /// Check a definition, or a project directory as a whole
     Lint(LintArgs),
-    /// Make a small project that lints, tests and runs
+    /// Make a small project that lints, tests and runs, or a plugin
     New(NewArgs),
     /// Print the OpenAPI document of the channels of a project that take requests
     Openapi(OpenapiArgs),

@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use svc_model::{FieldError, check_package_name, check_package_version};
 use svc_project::shared::ExpansionPass;
 use svc_project::{
-    IMPORT_ORDER, LintedProject, PackageHeader, Project, SetForm, build_package, mirrored_files, to_json_text,
+    IMPORT_ORDER, LintedProject, PackageHeader, PackagedPlugin, Project, SetForm, build_package,
+    mirrored_files, to_json_text,
 };
 
 use super::project_files::{Boundaries, read_project};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
-use crate::offline;
 use crate::output::{self, OutputError};
+use crate::plugins::{PluginArgs, read_built_plugins, write_problems};
 use crate::report::{self, TextStyle};
 
 /// The arguments of `compile`.
@@ -39,6 +39,9 @@ pub struct CompileArgs {
     /// The boundary of the project.
     #[command(flatten)]
     pub boundary: Boundaries,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    pub plugins: PluginArgs,
     /// Fail on warnings too
     #[arg(long)]
     pub deny_warnings: bool,
@@ -91,7 +94,14 @@ pub(crate) fn compile(
     if let CompileTarget::Package { header, .. } = &mut target {
         header.requires = std::mem::take(&mut header.requires).union(&project.requires);
     }
-    let engine = Arc::new(offline::engine_builder().build());
+    let engine = match args.plugins.checking_engine(Some(&args.directory)) {
+        Ok(engine) => engine,
+        Err(problems) => return write_problems(&problems, err).map(|()| EXIT_FAILURE),
+    };
+    let plugins = match read_plugins(args) {
+        Ok(plugins) => plugins,
+        Err(problems) => return write_problems(&problems, err).map(|()| EXIT_FAILURE),
+    };
     let form = match target {
         CompileTarget::Package { .. } => SetForm::Package,
         CompileTarget::Mirror(_) | CompileTarget::Bulk(_) => SetForm::Directory,
@@ -109,12 +119,21 @@ pub(crate) fn compile(
     }
     if let CompileTarget::Package { header, output: None } = &target {
         write_passes(&project, &linted, err)?;
-        out.write_all(to_json_text(&build_package(&linted, header)).as_bytes())?;
+        out.write_all(to_json_text(&build_package(&linted, plugins, header)).as_bytes())?;
         return Ok(EXIT_OK);
     }
-    match write_output(&linted, &target, &args.directory) {
+    match write_output(&linted, plugins, &target, &args.directory) {
         Ok(()) => write_passes(&project, &linted, out).map(|()| EXIT_OK),
         Err(error) => exit::write_error(&error, err).map(|()| EXIT_FAILURE),
+    }
+}
+
+/// Reads the plugins of the project for an output that has them.
+fn read_plugins(args: &CompileArgs) -> Result<Vec<PackagedPlugin>, Vec<String>> {
+    match args.format {
+        CompileFormat::Artifact | CompileFormat::Bulk => read_built_plugins(&args.directory),
+        // It mirrors the authored files, and a plugin is in its folder already.
+        CompileFormat::Dir => Ok(Vec::new()),
     }
 }
 
@@ -153,13 +172,14 @@ fn compile_target(args: &CompileArgs) -> Result<CompileTarget<'_>, String> {
 
 fn write_output(
     linted: &LintedProject<'_>,
+    plugins: Vec<PackagedPlugin>,
     target: &CompileTarget<'_>,
     sources: &Path,
 ) -> Result<(), OutputError> {
     match target {
         CompileTarget::Package { output: None, .. } => Ok(()),
         CompileTarget::Package { header, output: Some(path) } => {
-            output::write_file(path, &to_json_text(&build_package(linted, header)))
+            output::write_file(path, &to_json_text(&build_package(linted, plugins, header)))
         }
         CompileTarget::Mirror(directory) => {
             let files = mirrored_files(linted).map_err(OutputError::Collision)?;
@@ -168,10 +188,14 @@ fn write_output(
             output::replace_directory(directory, sources, &files)
         }
         CompileTarget::Bulk(directory) => {
-            let files = IMPORT_ORDER.map(|kind| {
+            let mut files = Vec::from(IMPORT_ORDER.map(|kind| {
                 let items = svc_project::compile(linted, kind).into_iter().map(|compiled| compiled.document);
                 (format!("{}.json", kind.plural()), to_json_text(&items.collect::<Value>()))
-            });
+            }));
+            if !plugins.is_empty() {
+                let items = plugins.iter().map(PackagedPlugin::to_item);
+                files.push(("plugins.json".to_owned(), to_json_text(&items.collect::<Value>())));
+            }
             output::write_files(directory, &files)
         }
     }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value;
@@ -11,9 +10,10 @@ use svc_project::{
 };
 
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
+use crate::output;
+use crate::plugins::{PluginArgs, write_problems};
 use crate::project_files::{Boundaries, read_project, read_values};
 use crate::report::{self, TextStyle};
-use crate::{offline, output};
 
 /// The arguments of both commands.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -36,6 +36,9 @@ pub struct ContractArgs {
     /// The boundary of the project.
     #[command(flatten)]
     boundary: Boundaries,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// The arguments of `openapi`.
@@ -83,7 +86,10 @@ fn write_document(
     make: &dyn Fn(&[DocumentedChannel]) -> Value,
 ) -> io::Result<u8> {
     let Ok(project) = read_project(&args.directory, style, err)? else { return Ok(EXIT_FAILURE) };
-    let engine = Arc::new(offline::engine_builder().build());
+    let engine = match args.plugins.checking_engine(Some(&args.directory)) {
+        Ok(engine) => engine,
+        Err(problems) => return write_problems(&problems, err).map(|()| EXIT_FAILURE),
+    };
     let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
     report::write_text(&linted.findings, &args.directory, style, err)?;
     if !linted.summary.passes(false) {
@@ -103,7 +109,13 @@ fn write_document(
             return Ok(EXIT_FAILURE);
         }
     };
-    let text = to_json_text(&make(&channels));
+    let document = make(&channels);
+    let has_no = |part: &str| document[part].as_object().is_some_and(|members| members.is_empty());
+    if has_no("paths") || has_no("channels") {
+        let tag = args.tag.as_ref().map(|tag| format!(" with the tag '{tag}'")).unwrap_or_default();
+        writeln!(err, "note: the document is empty: no channel{tag} is of its kind")?;
+    }
+    let text = to_json_text(&document);
     match output::named_file(args.output.as_deref()) {
         None => out.write_all(text.as_bytes()).map(|()| EXIT_OK),
         Some(path) => match output::write_file(path, &text) {

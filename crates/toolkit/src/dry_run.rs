@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::Value;
 use svc_engine::{Engine, Stubs};
 use svc_model::FieldError;
+use svc_outbound::printable_json;
 use svc_project::{
     OfflineInput, OfflineRecords, OfflineWorkflow, StandIns, describe_problem, offline_metadata,
 };
@@ -14,7 +15,7 @@ use svc_project::{
 use super::definitions::Definitions;
 use super::offline_files::{read_source, read_value};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
-use crate::offline;
+use crate::plugins::{PluginArgs, PluginEngine, write_problems};
 
 /// The arguments of `dry-run`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -37,11 +38,18 @@ pub struct DryRunArgs {
     /// Directory with shared definitions
     #[arg(long, value_name = "DIR")]
     definitions: Option<PathBuf>,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// Runs the workflow and returns the exit code. A run that a task stopped is printed too, and fails.
 pub(crate) fn dry_run(args: &DryRunArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let engine = offline::engine_builder().build();
+    let PluginEngine { engine, notes } = match args.plugins.running_engine() {
+        Ok(made) => made,
+        Err(problems) => return write_problems(&problems, err).map(|()| EXIT_FAILURE),
+    };
+    notes.iter().try_for_each(|note| writeln!(err, "note: {note}"))?;
     let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
         return Ok(EXIT_FAILURE);
     };
@@ -56,8 +64,7 @@ pub(crate) fn dry_run(args: &DryRunArgs, out: &mut dyn Write, err: &mut dyn Writ
     let run = runtime.block_on(workflow.run(input, OfflineRecords::Trace));
     let mut document = run.document();
     workflow.redaction().mask(&mut document);
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)?;
+    writeln!(out, "{}", printable_json(format!("{document:#}")))?;
     Ok(if run.has_failed() { EXIT_FAILURE } else { EXIT_OK })
 }
 

@@ -21,6 +21,7 @@ pub mod offline;
 mod offline_files;
 mod output;
 mod package;
+mod plugins;
 mod project_files;
 pub mod report;
 mod schema;
@@ -43,6 +44,7 @@ pub use package::{
     PackageBacktestArgs, PackageCommand, PackageDiffArgs, PackageExportArgs, PackageFormat, PackageLintArgs,
     PackageSignArgs, PackageVerifyArgs, PlanArgs, ProjectDeployment, ProjectUpdate, RemoteArgs,
 };
+pub use plugins::{PluginArgs, PluginUpload};
 pub use project_files::Boundaries;
 pub use schema::SchemaArgs;
 /// A server in the process of its caller, as a [`BootNode`] has it.

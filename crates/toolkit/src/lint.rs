@@ -11,7 +11,7 @@ use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, Severity, So
 
 use super::project_files::{Boundaries, read_project, read_source, read_values, walk_directory};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
-use crate::offline;
+use crate::plugins::{PluginArgs, write_problems};
 use crate::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
 
 /// The arguments of `lint`.
@@ -35,6 +35,9 @@ pub struct LintArgs {
     /// The boundary of a directory.
     #[command(flatten)]
     pub boundary: Boundaries,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    pub plugins: PluginArgs,
 }
 
 /// Runs `lint` and returns the exit code.
@@ -78,7 +81,13 @@ fn lint_directory(
         Ok(project) => project,
         Err(findings) => return refuse_input(&findings, args.format, out),
     };
-    let engine = Arc::new(offline::engine_builder().build());
+    let engine = match args.plugins.checking_engine(Some(&args.path)) {
+        Ok(engine) => engine,
+        Err(problems) => {
+            write_problems(&problems, err)?;
+            return refuse_input(&[], args.format, out);
+        }
+    };
     let mut linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
     if let Some(name) = &args.values {
         match read_values(name, &args.path, style, err)? {
@@ -106,7 +115,13 @@ fn lint_file(args: &LintArgs, style: TextStyle, out: &mut dyn Write, err: &mut d
             None => return refuse_input(&[], args.format, out),
         },
     };
-    let engine = Arc::new(offline::engine_builder().build());
+    let engine = match args.plugins.checking_engine(None) {
+        Ok(engine) => engine,
+        Err(problems) => {
+            write_problems(&problems, err)?;
+            return refuse_input(&[], args.format, out);
+        }
+    };
     let linted = svc_project::lint_file(&source, shared, &engine);
     write_file_findings(&source.name, &linted, style, err)?;
     let summary = linted.summary;

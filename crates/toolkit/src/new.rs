@@ -1,30 +1,51 @@
-//! `new`: makes a small project that lints, tests and runs.
+//! `new`: makes a small project that lints, tests and runs, or a small plugin that builds.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use svc_outbound::describe_cause;
-use svc_project::{TemplateFile, new_project};
+use svc_project::{PluginLanguage, TemplateFile, new_plugin, new_project};
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
 
 /// The arguments of `new`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct NewArgs {
-    /// Directory of the project: a new or an empty one
+    /// Make a plugin instead, in this language
+    #[arg(long, value_name = "LANGUAGE", value_enum)]
+    plugin: Option<NewPlugin>,
+    /// Directory of the project or plugin: a new or an empty one
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
-/// Writes the files of the project and returns the exit code. If one cannot be written, none is left.
+/// The language of a new plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NewPlugin {
+    Rust,
+    Js,
+    Python,
+}
+
+impl From<NewPlugin> for PluginLanguage {
+    fn from(language: NewPlugin) -> Self {
+        match language {
+            NewPlugin::Rust => Self::Rust,
+            NewPlugin::Js => Self::JavaScript,
+            NewPlugin::Python => Self::Python,
+        }
+    }
+}
+
+/// Writes the files of the project or plugin and returns the exit code. If one cannot be written, none is left.
 pub(crate) fn new(args: &NewArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let directory = &args.directory;
     let mut created = Created::default();
-    let written = check_empty(directory).and_then(|()| created.directory(directory)).and_then(|()| {
-        new_project(&project_name(directory)).iter().try_for_each(|file| created.file(directory, file))
-    });
+    let written = check_empty(directory)
+        .and_then(|()| created.directory(directory))
+        .and_then(|()| template_files(args).iter().try_for_each(|file| created.file(directory, file)));
     if let Err(error) = written {
         created.remove();
         writeln!(err, "Error: {}: {}", directory.display(), describe_cause(&error))?;
@@ -33,6 +54,15 @@ pub(crate) fn new(args: &NewArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
     created.files.iter().try_for_each(|file| writeln!(out, "created {}", file.display()))?;
     writeln!(err, "note: {} says what to do next", directory.join("README.md").display())?;
     Ok(EXIT_OK)
+}
+
+/// Returns the files to write.
+fn template_files(args: &NewArgs) -> Vec<TemplateFile> {
+    let name = directory_name(&args.directory);
+    match args.plugin {
+        Some(language) => new_plugin(language.into(), &name),
+        None => new_project(&name),
+    }
 }
 
 /// Refuses a directory that holds something.
@@ -48,7 +78,7 @@ fn check_empty(directory: &Path) -> io::Result<()> {
 }
 
 /// Returns the last part of the path, `.` and links resolved.
-fn project_name(directory: &Path) -> String {
+fn directory_name(directory: &Path) -> String {
     let resolved = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     resolved.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -94,8 +124,12 @@ mod tests {
     use super::*;
 
     fn run(directory: &Path) -> (u8, String, String) {
+        run_for(directory, None)
+    }
+
+    fn run_for(directory: &Path, plugin: Option<NewPlugin>) -> (u8, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = new(&NewArgs { directory: directory.to_owned() }, &mut out, &mut err).unwrap();
+        let code = new(&NewArgs { plugin, directory: directory.to_owned() }, &mut out, &mut err).unwrap();
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
@@ -112,6 +146,23 @@ mod tests {
         }
         let readme = fs::read_to_string(root.path().join("a/My Shop/README.md")).unwrap();
         assert!(readme.starts_with("# my-shop\n"), "{readme}");
+    }
+
+    #[test]
+    fn plugin_is_written_in_its_language() {
+        let root = tempfile::tempdir().unwrap();
+        for (plugin, source) in [
+            (NewPlugin::Rust, "src/svc_plugin.rs"),
+            (NewPlugin::Js, "svc-plugin.js"),
+            (NewPlugin::Python, "svc_plugin.py"),
+        ] {
+            let directory = root.path().join(format!("{plugin:?}"));
+            let (code, out, err) = run_for(&directory, Some(plugin));
+            assert_eq!(code, EXIT_OK, "{out}{err}");
+            for file in [source, "plugin.toml", "wit/plugin.wit", ".gitignore"] {
+                assert!(directory.join(file).is_file(), "{file}");
+            }
+        }
     }
 
     #[test]

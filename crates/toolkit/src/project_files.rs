@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::Args;
 use svc_outbound::describe_cause;
 use svc_project::{
-    Boundary, EnvironmentValues, Finding, Project, ProjectFiles, Severity, SourceFile, SourceFormat,
-    UNREADABLE, check_range, read_with_statements,
+    Boundary, EnvironmentValues, Finding, Project, ProjectFiles, Severity, SourceError, SourceFile,
+    SourceFormat, UNREADABLE, check_range, read_package_file, read_with_statements,
 };
 
 use crate::exit;
@@ -158,8 +158,29 @@ pub(crate) fn read_source(
     style: TextStyle,
     err: &mut dyn Write,
 ) -> io::Result<Result<Arc<SourceFile>, Box<Finding>>> {
+    read_by(read_with_statements, path, style, err)
+}
+
+/// Reads the file of a package.
+///
+/// # Errors
+/// As [`read_source`].
+pub(crate) fn read_package_source(
+    path: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<Result<Arc<SourceFile>, Box<Finding>>> {
+    read_by(read_package_file, path, style, err)
+}
+
+fn read_by(
+    read: fn(&str, &Path) -> Result<SourceFile, SourceError>,
+    path: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<Result<Arc<SourceFile>, Box<Finding>>> {
     let name = path.display().to_string();
-    let error = match read_with_statements(&name, path) {
+    let error = match read(&name, path) {
         Ok(source) => return Ok(Ok(Arc::new(source))),
         Err(error) => error,
     };

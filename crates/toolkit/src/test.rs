@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use svc_engine::Engine;
 use svc_project::case::{
     AnswerSchemas, CaseFailure, CaseResult, CaseSuite, CoverageCollector, CoverageReport, CoveredCount,
     SuiteError, SuiteSettings,
@@ -13,7 +14,7 @@ use svc_project::{EnvironmentValues, Project};
 
 use super::definitions::Definitions;
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
-use crate::offline;
+use crate::plugins::{PluginArgs, PluginEngine, write_problems};
 use crate::project_files::read_values;
 use crate::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport, TextStyle};
 
@@ -39,6 +40,9 @@ pub struct TestArgs {
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TestFormat,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// Runs the cases and returns the exit code: a failed case fails, and so does a run without cases.
@@ -65,7 +69,15 @@ pub(crate) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
             Err(_) => return write_no_results(args.format, out),
         },
     };
-    match run_suite(&suite, args, &definitions, values.as_ref()) {
+    let PluginEngine { engine, notes } = match args.plugins.running_engine() {
+        Ok(made) => made,
+        Err(problems) => {
+            write_problems(&problems, err)?;
+            return write_no_results(args.format, out);
+        }
+    };
+    notes.iter().try_for_each(|note| writeln!(err, "note: {note}"))?;
+    match run_suite(&suite, args, &engine, &definitions, values.as_ref()) {
         Ok(report) => {
             let is_covered = has_minimum(&report, args.min, err)?;
             write_results(&report, args.format, out, err)?;
@@ -82,6 +94,7 @@ pub(crate) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
 fn run_suite(
     suite: &CaseSuite,
     args: &TestArgs,
+    engine: &Engine,
     definitions: &Definitions,
     values: Option<&EnvironmentValues>,
 ) -> Result<TestReport, SuiteError> {
@@ -93,13 +106,12 @@ fn run_suite(
     if let (Some(coverage), Some(project)) = (&coverage, &project) {
         coverage.add_project(project);
     }
-    let engine = offline::engine_builder().build();
     let progress = ProgressLine::new(suite.len());
     let show = |done| progress.show(done);
     let shown: Option<&(dyn Fn(usize) + Sync)> = if progress.visible { Some(&show) } else { None };
     let results = definitions.with_expansion(|expand| {
         suite.run(&SuiteSettings {
-            engine: &engine,
+            engine,
             expand,
             values,
             answers: answers.as_ref(),

@@ -79,6 +79,9 @@ impl HttpConnection {
 
     /// Waits for input on an empty socket, as long as the client may take.
     fn await_input(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.state.must_end() {
+            return self.judge_input(Expiry::Idle, context, buffer);
+        }
         while self.timer.has_fired(context) {
             let now = Instant::now();
             self.exclude_blocked_time(now);
@@ -270,7 +273,7 @@ impl AsyncWrite for HttpConnection {
             // Within TLS, written bytes may wait for the socket.
             ready!(this.attempt_output(context, |io, context| io.poll_flush(context)))?;
             this.output = None;
-            this.state.mark_flushed();
+            this.state.mark_flushed(context.waker());
         } else {
             // Unless the dispatcher ends now, it is asked again and the held output goes out.
             context.waker().wake_by_ref();

@@ -9,6 +9,7 @@
 mod admission;
 mod connection;
 mod delegate;
+mod drainable;
 mod http2;
 mod listener;
 mod refusal;

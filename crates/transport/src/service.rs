@@ -19,6 +19,7 @@ use actix_service::{IntoServiceFactory, Service, ServiceFactory, fn_factory, fn_
 use super::admission::{ConnectionAdmission, ConnectionPermit};
 use super::connection::HttpConnection;
 use super::delegate::TransportDelegate;
+use super::drainable::DrainableConnections;
 use super::http2::{self, Http2Client, Http2Limits};
 use super::refusal::{self, ConnectionRefusal};
 use super::refusal_reporter::RefusalReporter;
@@ -27,6 +28,10 @@ use super::stream::{ClientStream, Socket};
 use super::timer::timeout;
 use super::tls::{ClientCertificate, TlsProvider};
 use super::transfer_window::ConnectionTimeouts;
+
+/// Time from the beginning of a drain to the end of idle connections. A client that sends often learns within it, by the
+/// response to its next request, that the connection ends: it would lose a request that it sends meanwhile.
+const IDLE_GRACE: Duration = Duration::from_secs(1);
 
 /// The transport of one listener, shared by its threads.
 #[derive(Clone)]
@@ -79,17 +84,31 @@ impl Transport {
                     })
                     .h1(fn_factory(move || ready(Ok::<_, ()>(Rc::clone(&shared)))));
                 let http = Rc::new(http.new_service(()).await?);
+                let connections = transport.drainable_connections();
                 Ok::<_, ()>(fn_service(move |stream: TcpStream| {
                     let (transport, http) = (transport.clone(), Rc::clone(&http));
-                    let application = Rc::clone(&application);
+                    let (application, connections) = (Rc::clone(&application), Rc::clone(&connections));
                     async move {
                         let Some((stream, permit)) = transport.admit(stream).await else { return Ok(()) };
-                        transport.serve::<_, _, B>((&*http, &*application), stream, permit).await;
+                        let services = (&*http, &*application);
+                        transport.serve::<_, _, B>(services, stream, permit, &connections).await;
                         Ok::<_, ()>(())
                     }
                 }))
             }
         })
+    }
+
+    /// Makes the list of the connections of this thread. Those that are idle a moment after the service began to drain end.
+    fn drainable_connections(&self) -> Rc<DrainableConnections> {
+        let connections = Rc::new(DrainableConnections::default());
+        let (delegate, idle) = (Arc::clone(&self.delegate), Rc::clone(&connections));
+        actix_rt::spawn(async move {
+            delegate.wait_until_draining().await;
+            actix_rt::time::sleep(IDLE_GRACE).await;
+            idle.end_idle();
+        });
+        connections
     }
 
     /// Admits a connection, or refuses it with a response.
@@ -114,8 +133,13 @@ impl Transport {
         }
     }
 
-    async fn serve<H, S, B>(&self, (http, application): (&H, &S), stream: TcpStream, permit: ConnectionPermit)
-    where
+    async fn serve<H, S, B>(
+        &self,
+        (http, application): (&H, &S),
+        stream: TcpStream,
+        permit: ConnectionPermit,
+        connections: &Rc<DrainableConnections>,
+    ) where
         H: Service<(HttpConnection, Option<SocketAddr>), Response = (), Error = DispatchError>,
         S: Service<Request>,
         S::Error: Into<Response<BoxBody>>,
@@ -153,9 +177,10 @@ impl Transport {
             None => ConnectionState::new(self.timeouts),
             Some(tls) => ConnectionState::within_tls(self.timeouts, tls),
         });
+        let entry = connections.add(&state);
         let connection = HttpConnection::new(stream, Rc::clone(&state));
         let ended = http.call((connection, peer)).await;
-        drop(open);
+        drop((entry, open));
         self.report_end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
         drop(permit);
     }

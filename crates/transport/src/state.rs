@@ -56,6 +56,10 @@ pub struct ConnectionState {
     unasked: Cell<usize>,
     expired: Cell<Option<Expiry>>,
     paused: Cell<Option<Waker>>,
+    /// Wakes the connection while it is idle.
+    idle: Cell<Option<Waker>>,
+    /// The service drains: the connection ends once it is idle.
+    is_ending: Cell<bool>,
     stream: Cell<Option<ReturnedStream>>,
     tls: Option<TlsPeer>,
 }
@@ -94,6 +98,8 @@ impl ConnectionState {
             unasked: Cell::new(0),
             expired: Cell::new(None),
             paused: Cell::new(None),
+            idle: Cell::new(None),
+            is_ending: Cell::new(false),
             stream: Cell::new(None),
             tls: None,
         }
@@ -144,12 +150,32 @@ impl ConnectionState {
         self.enter(if is_stream { ConnectionPhase::Streaming } else { ConnectionPhase::Answering });
     }
 
-    /// Records that the dispatcher has flushed its output.
-    pub(super) fn mark_flushed(&self) {
-        if self.phase.get() == ConnectionPhase::Answering {
-            self.since.set(Instant::now());
-            self.enter(ConnectionPhase::Idle);
+    /// Records that the dispatcher has flushed its output. An idle connection is woken when it is to end.
+    pub(super) fn mark_flushed(&self, waker: &Waker) {
+        if self.phase.get() != ConnectionPhase::Answering {
+            return;
         }
+        self.since.set(Instant::now());
+        self.enter(ConnectionPhase::Idle);
+        if self.is_ending.get() {
+            waker.wake_by_ref();
+            return;
+        }
+        let stored = self.idle.take().filter(|stored| stored.will_wake(waker));
+        self.idle.set(Some(stored.unwrap_or_else(|| waker.clone())));
+    }
+
+    /// Ends the connection as soon as it is idle. One that waits for its first request gets it served.
+    pub(super) fn end_when_idle(&self) {
+        self.is_ending.set(true);
+        if let Some(waker) = self.idle.take() {
+            waker.wake();
+        }
+    }
+
+    /// Returns `true` if the connection is idle and is to end.
+    pub(super) fn must_end(&self) -> bool {
+        self.is_ending.get() && self.phase.get() == ConnectionPhase::Idle
     }
 
     /// Records bytes that were read.
@@ -307,7 +333,7 @@ mod tests {
         state.begin_request();
         assert_eq!(state.overdue_input(instant_after(1_000)), None, "a handler may take its time");
         state.end_request(false);
-        state.mark_flushed();
+        state.mark_flushed(Waker::noop());
         assert_eq!(state.overdue_input(instant_after(74)), None);
         assert_eq!(state.overdue_input(instant_after(75)), Some(Expiry::Idle));
     }
@@ -327,6 +353,21 @@ mod tests {
         assert_eq!(state.overdue_input(instant_after(300)), Some(Expiry::Body));
         drop(reading);
         assert_eq!(state.overdue_input(instant_after(300)), None);
+    }
+
+    #[test]
+    fn drained_connection_ends_once_it_is_idle() {
+        let state = ConnectionState::new(LIMITS);
+        state.end_when_idle();
+        assert!(!state.must_end(), "its first request is served");
+        state.record_received(5);
+        state.begin_request();
+        state.end_request(false);
+        assert!(!state.must_end(), "its response is being sent");
+        state.mark_flushed(Waker::noop());
+        assert!(state.must_end());
+        state.record_received(5);
+        assert!(!state.must_end(), "a request came before the end");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Reads secret references: from the environment, from files, and from a secret store over HTTP.
 //!
 //! [`SecretProvider`] is the [`SecretSource`](svc_secrets::SecretSource) of a process. `env://NAME` is looked
-//! up in the environment it was given. `file://<path>` is the content of a file that its owner alone can read.
+//! up in the environment it was given. `file://<path>` is the content of a file that others cannot read.
 //! `vault://<path>#<field>` is a field of the document at
 //! `{VAULT_ADDR}/v1/<path>`, asked for with the token in `VAULT_TOKEN`; both versions of the key-value engine
 //! of HashiCorp Vault and OpenBao answer it. Without these two variables such references are refused as not

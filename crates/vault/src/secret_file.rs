@@ -13,6 +13,8 @@ const DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
 /// Maximum size of a file, in bytes.
 const CAP: u64 = 64 * 1024;
 
+/// The user that may hand a file to a group.
+const ROOT: u32 = 0;
 /// Bits of the mode that let the group and others read.
 const GROUP_READS: u32 = 0o040;
 const OTHERS_READ: u32 = 0o004;
@@ -31,17 +33,10 @@ pub fn read_secret_file(
     read.map_err(|cause| ResolveError::unreadable(&Reference::File { place: place.to_owned() }, cause))
 }
 
-/// A file with a secret.
-struct SecretFile {
-    path: PathBuf,
-    /// True for a file in the directory of credentials.
-    is_credential: bool,
-}
-
-/// Returns the file at a place, or the reason why there is none.
-fn locate(place: &str, environment: impl Fn(&str) -> Option<String>) -> Result<SecretFile, String> {
+/// Returns the path of the file at a place, or the reason why there is none.
+fn locate(place: &str, environment: impl Fn(&str) -> Option<String>) -> Result<PathBuf, String> {
     let Some(name) = place.strip_prefix('$').and_then(|rest| rest.strip_prefix(DIRECTORY)) else {
-        return Ok(SecretFile { path: place.into(), is_credential: false });
+        return Ok(place.into());
     };
     let directory = environment(DIRECTORY).filter(|directory| !directory.is_empty());
     let directory = directory.ok_or_else(|| {
@@ -50,18 +45,17 @@ fn locate(place: &str, environment: impl Fn(&str) -> Option<String>) -> Result<S
     if !Path::new(&directory).is_absolute() {
         return Err(format!("{DIRECTORY} is no absolute path"));
     }
-    let path = Path::new(&directory).join(name.trim_start_matches('/'));
-    Ok(SecretFile { path, is_credential: true })
+    Ok(Path::new(&directory).join(name.trim_start_matches('/')))
 }
 
 /// Reads a file. An error is the cause, without the content.
-fn read(file: &SecretFile) -> Result<Secret, String> {
+fn read(path: &Path) -> Result<Secret, String> {
     let unreadable = |error: io::Error| format!("the file cannot be read: {error}");
     // A device is refused before it is opened.
-    check(file, &std::fs::metadata(&file.path).map_err(unreadable)?)?;
-    let opened = open(&file.path).map_err(unreadable)?;
+    check(&std::fs::metadata(path).map_err(unreadable)?)?;
+    let opened = open(path).map_err(unreadable)?;
     // Another file may have taken its place: what is read is what is checked.
-    check(file, &opened.metadata().map_err(unreadable)?)?;
+    check(&opened.metadata().map_err(unreadable)?)?;
     let mut bytes = Vec::new();
     opened.take(CAP + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CAP {
@@ -79,21 +73,26 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Refuses what is no regular file, is too large, or can be read by others.
-fn check(file: &SecretFile, metadata: &Metadata) -> Result<(), String> {
+fn check(metadata: &Metadata) -> Result<(), String> {
     if !metadata.is_file() {
         return Err("it is no regular file".to_owned());
     }
     if metadata.len() > CAP {
         return Err(too_large());
     }
-    // An access list that lets the user of the service read shows as the group, of a file of root.
-    let is_granted_by_list = file.is_credential && metadata.uid() == 0;
-    let refused = if is_granted_by_list { OTHERS_READ } else { GROUP_READS | OTHERS_READ };
-    if metadata.mode() & refused != 0 {
-        let remedy = "make it readable by its owner alone (chmod 0400)";
-        return Err(format!("its group or others can read the file; {remedy}"));
+    check_readers(metadata.uid(), metadata.mode())
+}
+
+/// Refuses a file of this owner and mode that others than its owner can read. A group may read a file of root, which
+/// root has given it: by a volume of Kubernetes, by `chgrp`, by an access list of systemd, which shows as the group.
+fn check_readers(owner: u32, mode: u32) -> Result<(), String> {
+    let refused = if owner == ROOT { OTHERS_READ } else { GROUP_READS | OTHERS_READ };
+    if mode & refused == 0 {
+        return Ok(());
     }
-    Ok(())
+    let remedy =
+        "make it readable by its owner alone (chmod 0400), or let root own it and one group read it (0440)";
+    Err(format!("its group or others can read the file; {remedy}"))
 }
 
 fn too_large() -> String {
@@ -152,12 +151,23 @@ mod tests {
     #[test]
     fn file_that_others_can_read_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        for mode in [0o640, 0o604, 0o644, 0o444] {
+        for mode in [0o604, 0o644, 0o444] {
             let place = plant(directory.path(), "a", b"swordfish", mode);
             let error = read_error(&place);
             assert!(error.starts_with(&format!("file://{place}: ")) && error.contains("chmod"), "{error}");
             assert!(!error.contains("swordfish"), "{error}");
         }
+    }
+
+    #[test]
+    fn group_reads_files_of_root_alone() {
+        for mode in [0o400, 0o600, 0o440, 0o640] {
+            assert_eq!(check_readers(ROOT, mode), Ok(()), "{mode:o}");
+        }
+        for (owner, mode) in [(ROOT, 0o444), (ROOT, 0o604), (1000, 0o440), (1000, 0o640), (1000, 0o444)] {
+            assert!(check_readers(owner, mode).unwrap_err().contains("chmod"), "{owner} {mode:o}");
+        }
+        assert_eq!(check_readers(1000, 0o400), Ok(()));
     }
 
     #[test]

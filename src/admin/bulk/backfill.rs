@@ -12,9 +12,9 @@ use svc_model::{FieldError, ServiceError, Timestamp};
 use svc_registry::LoadedChannel;
 use svc_store::{BulkAction, BulkKind, NewBulkRun};
 
-use super::{read_flag, start_run};
+use super::start_run;
 use crate::admin::mutation_request::MutationRequest;
-use crate::admin::request_body::{read_instant, require_known_keys};
+use crate::admin::request_body::{read_flag, read_instant, require_known_keys};
 use crate::admin::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
@@ -87,7 +87,9 @@ fn plan(
         cron.ok_or_else(|| ServiceError::validation(format!("No active cron channel '{}'", entry.id())))?;
     plan_missed_instants(&cron.schedule, range, history).map_err(|refused| {
         let path = match refused {
-            BackfillRefusal::Reversed | BackfillRefusal::TooMany(_) => "body.until",
+            BackfillRefusal::Reversed | BackfillRefusal::TooMany(_) | BackfillRefusal::Countless(_) => {
+                "body.until"
+            }
             BackfillRefusal::NothingKept | BackfillRefusal::BeginsBeforeOldest(_) => "body.from",
         };
         FieldError::invalid(path, refused.to_string()).into()
@@ -107,9 +109,9 @@ fn read_request(body: &Value) -> Result<BackfillOrder, ServiceError> {
     let range = BackfillRange {
         from: require_instant(members, "from")?,
         until: require_instant(members, "until")?,
-        assume_missed: read_flag(members, "assume_missed")?,
+        assume_missed: read_flag(members, "assume_missed", false)?,
     };
-    Ok(BackfillOrder { range, max_parallel, is_dry_run: read_flag(members, "dry_run")? })
+    Ok(BackfillOrder { range, max_parallel, is_dry_run: read_flag(members, "dry_run", false)? })
 }
 
 fn require_instant(members: &Map<String, Value>, key: &str) -> Result<NaiveDateTime, ServiceError> {

@@ -13,7 +13,7 @@ use svc_store::{BulkAction, BulkError, BulkKind, BulkRun, NewBulkRun};
 
 use crate::admin::mutation_request::MutationRequest;
 use crate::admin::query::QueryParameters;
-use crate::admin::request_body::require_known_keys;
+use crate::admin::request_body::{read_flag, require_known_keys};
 use crate::admin::response::data_response;
 use crate::bulk::{BulkSelection, SelectedRow, fix_moments};
 use crate::http::{AdminCaller, Error, JsonBody};
@@ -71,14 +71,7 @@ async fn start_run(
     facts: Value,
 ) -> Result<String, ServiceError> {
     let mut mutation = change.mutation(AuditAction::BulkStart, RUN, "");
-    let mut details = match mutation.audit.details.take() {
-        Some(Value::Object(details)) => details,
-        _ => Map::new(),
-    };
-    if let Value::Object(facts) = facts {
-        details.extend(facts);
-    }
-    mutation.audit.details = Some(Value::Object(details));
+    mutation.audit.add_details(facts);
     let started = state.store.bulk_runs().start(run, state.config.bulk.max_running, mutation).await?;
     state.metrics.record_audit_event(AuditAction::BulkStart, RUN);
     state.work.bulk.wake();
@@ -115,7 +108,7 @@ pub(super) async fn abort(
 }
 
 fn to_sample(row: SelectedRow) -> BulkSample {
-    let SelectedRow { id, channel, status, error, created_at } = row;
+    let SelectedRow { id, channel, status, error, created_at, .. } = row;
     BulkSample { id, channel, status, error, created_at }
 }
 
@@ -158,7 +151,8 @@ fn read_request(body: &Value, now: Timestamp) -> Result<BulkOrder, ServiceError>
         None | Some(Value::Null) => Map::new(),
         Some(other) => return Err(FieldError::type_mismatch("body.filter", "object", other).into()),
     };
-    if words.is_empty() && !read_flag(members, "all")? {
+    let is_for_all = read_flag(members, "all", false)?;
+    if words.values().all(Value::is_null) && !is_for_all {
         let message = "an empty filter selects every row; to act on all of them, send \"all\": true";
         return Err(FieldError::invalid("body.filter", message).into());
     }
@@ -169,7 +163,7 @@ fn read_request(body: &Value, now: Timestamp) -> Result<BulkOrder, ServiceError>
             .and_then(|rate| u32::try_from(rate).ok())
             .ok_or_else(|| FieldError::type_mismatch("body.rate_per_second", "integer, 0 or more", rate))?,
     };
-    let (filter, is_dry_run) = (fix_moments(&words, now)?, read_flag(members, "dry_run")?);
+    let (filter, is_dry_run) = (fix_moments(kind, &words, now)?, read_flag(members, "dry_run", false)?);
     Ok(BulkOrder { kind, action, filter, rate_per_second, is_dry_run })
 }
 
@@ -193,15 +187,6 @@ fn read_word<T>(
             }
         },
         Some(other) => Err(FieldError::type_mismatch(path, "string", other).into()),
-    }
-}
-
-/// Reads a boolean member; absent means `false`.
-fn read_flag(members: &Map<String, Value>, key: &str) -> Result<bool, ServiceError> {
-    match members.get(key) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "boolean", other).into()),
     }
 }
 
@@ -237,7 +222,9 @@ mod tests {
             json!({"kind": "dead_letters", "action": "requeue", "filter": {}}),
             json!({"kind": "dead_letters", "action": "requeue", "filter": {}, "all": false}),
             json!({"kind": "dead_letters", "action": "requeue", "filter": [], "all": true}),
+            json!({"kind": "dead_letters", "action": "requeue", "filter": {"channel": null}}),
             json!({"kind": "dead_letters", "action": "requeue", "all": "yes"}),
+            json!({"kind": "dead_letters", "action": "requeue", "filter": {"channel": "a"}, "all": 1}),
             json!({"kind": "dead_letters", "action": "requeue", "all": true, "rate_per_second": -1}),
             json!({"kind": "dead_letters", "action": "requeue", "all": true, "rate": 1}),
         ] {

@@ -12,9 +12,10 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 use svc_console::{EndReason, HistoryRequest, LiveStream, WatchRequest};
 use svc_model::ServiceError;
+use svc_transport::TlsPeer;
 
 use crate::admin::query::QueryParameters;
-use crate::http::{AdminCaller, Error, RequestContext};
+use crate::http::{AdminCaller, Error, RequestContext, tls_peer};
 use crate::state::AppState;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -66,7 +67,9 @@ pub(in crate::admin) async fn stream(
     let events = console
         .watch(&viewer)
         .map_err(|full| ServiceError::unavailable(full.to_string()).with_retry_after(RETRY_SECS))?;
-    Ok(response.streaming(ViewerStream::new(events, state)))
+    let needs_certificate = state.config.server.tls.requires_client_certificate();
+    let certified = tls_peer(&request).filter(|_| needs_certificate);
+    Ok(response.streaming(ViewerStream::new(events, certified, state)))
 }
 
 fn read_history(query: &QueryParameters) -> HistoryRequest {
@@ -76,17 +79,25 @@ fn read_history(query: &QueryParameters) -> HistoryRequest {
     HistoryRequest { hour: has("hour"), day: has("day") }
 }
 
-/// The events of a viewer, which end at once when the node drains.
+/// The events of a viewer, which end at once when the node drains, and when the certificate of the viewer no longer counts.
 struct ViewerStream {
     /// `None` once it has ended.
     events: Option<LiveStream>,
+    /// The client, if it needs a certificate.
+    certified: Option<TlsPeer>,
     draining: LocalBoxFuture<'static, ()>,
 }
 
 impl ViewerStream {
-    fn new(events: LiveStream, state: Data<AppState>) -> Self {
+    fn new(events: LiveStream, certified: Option<TlsPeer>, state: Data<AppState>) -> Self {
         let draining = async move { state.process.lifecycle.wait_until_draining().await };
-        Self { events: Some(events), draining: draining.boxed_local() }
+        Self { events: Some(events), certified, draining: draining.boxed_local() }
+    }
+
+    /// Ends the stream with the event that names the reason.
+    fn end(&mut self, reason: EndReason) -> Poll<Option<Result<Bytes, Infallible>>> {
+        self.events = None;
+        Poll::Ready(Some(Ok(reason.to_event())))
     }
 }
 
@@ -97,12 +108,14 @@ impl Stream for ViewerStream {
         let Some(events) = &mut self.events else { return Poll::Ready(None) };
         let event = events.poll_next_unpin(cx);
         if event.is_ready() {
+            if self.certified.as_ref().is_some_and(|peer| !peer.is_certified()) {
+                return self.end(EndReason::KeyWithdrawn);
+            }
             return event.map(|event| event.map(Ok));
         }
         if self.draining.poll_unpin(cx).is_pending() {
             return Poll::Pending;
         }
-        self.events = None;
-        Poll::Ready(Some(Ok(EndReason::Draining.to_event())))
+        self.end(EndReason::Draining)
     }
 }

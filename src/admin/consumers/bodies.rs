@@ -5,7 +5,7 @@ use svc_model::config::QuotaTerms;
 use svc_model::{ConsumerKeyKind, FieldError, ServiceError, Timestamp, check_consumer_name, nearest};
 use svc_store::{ConsumerContent, ConsumerPatch, NewConsumerKey};
 
-use crate::admin::request_body::{read_instant, require_known_keys};
+use crate::admin::request_body::{read_instant, read_text, require_known_keys};
 
 /// Most tags of a consumer.
 const MAX_TAGS: usize = 20;
@@ -16,7 +16,7 @@ const MAX_TAG: usize = 100;
 /// Reads a consumer to be created, with its name.
 pub(super) fn read_consumer(body: &Value) -> Result<(String, ConsumerContent), ServiceError> {
     let members = require_known_keys(body, &["name", "tags", "quota", "expires_at"])?;
-    let name = read_text(members, "name")?;
+    let name = require_text(members, "name")?;
     if let Some(error) = check_consumer_name("body.name", name) {
         return Err(error.into());
     }
@@ -46,7 +46,7 @@ pub(super) fn read_patch(body: &Value) -> Result<ConsumerPatch, ServiceError> {
 /// Reads a key to be created.
 pub(super) fn read_key(body: &Value) -> Result<NewConsumerKey, ServiceError> {
     let members = require_known_keys(body, &["kind", "expires_at"])?;
-    let kind = read_text(members, "kind")?;
+    let kind = require_text(members, "kind")?;
     let Some(kind) = ConsumerKeyKind::parse(kind) else {
         let message = match nearest(kind, ConsumerKeyKind::NAMES) {
             Some(meant) => format!("no such kind, did you mean '{meant}'?"),
@@ -58,12 +58,8 @@ pub(super) fn read_key(body: &Value) -> Result<NewConsumerKey, ServiceError> {
     Ok(NewConsumerKey { kind, expires_at: read_instant(members, "expires_at")? })
 }
 
-fn read_text<'m>(members: &'m Map<String, Value>, key: &str) -> Result<&'m str, ServiceError> {
-    match members.get(key) {
-        None | Some(Value::Null) => Err(FieldError::required(format!("body.{key}")).into()),
-        Some(Value::String(text)) => Ok(text),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "string", other).into()),
-    }
+fn require_text<'m>(members: &'m Map<String, Value>, key: &str) -> Result<&'m str, ServiceError> {
+    read_text(members, key)?.ok_or_else(|| FieldError::required(format!("body.{key}")).into())
 }
 
 fn read_quota(members: &Map<String, Value>) -> Result<Option<QuotaTerms>, ServiceError> {

@@ -1,9 +1,12 @@
 //! The plan of a rollout that moves by itself, in the body of a request.
 
-use serde_json::{Map, Value};
-use svc_model::ServiceError;
+use serde_json::{Value, json};
 use svc_model::gate::CanaryPlan;
+use svc_model::{Issue, ServiceError};
 use svc_store::Mutation;
+
+use super::channels::find_target_issue;
+use crate::state::AppState;
 
 /// Reads the plan of a request. `percentage` is the share that the request names. The channel of `on_rollback` may be
 /// activated later: a package activates its workflows first.
@@ -18,13 +21,14 @@ pub(super) fn parse_canary(
     Ok(CanaryPlan::parse(members, percentage)?)
 }
 
+/// Returns the reason that keeps the channel of `on_rollback` from taking a report, if it were sent now.
+pub(super) fn find_plan_issue(state: &AppState, plan: &CanaryPlan) -> Option<Issue> {
+    let snapshot = state.serving.registry.snapshot();
+    find_target_issue(&snapshot, plan.on_rollback.as_deref()?, "body.on_rollback")
+}
+
 /// Adds a fact to the audit row of a change.
 pub(super) fn with_detail(mut mutation: Mutation, key: &str, value: Value) -> Mutation {
-    let mut details = match mutation.audit.details.take() {
-        Some(Value::Object(details)) => details,
-        _ => Map::new(),
-    };
-    details.insert(key.to_owned(), value);
-    mutation.audit.details = Some(Value::Object(details));
+    mutation.audit.add_details(json!({ key: value }));
     mutation
 }

@@ -13,6 +13,7 @@ use svc_project::rules::ChannelRules;
 use svc_registry::{ReloadScope, Snapshot};
 use svc_store::{ChannelRequirements, Merge, Repository, StoreError};
 
+use super::activation_conflicts::list_activation_conflicts;
 use super::admin_entity::AdminEntity;
 use super::loadability::{list_undeclared_values, list_unresolved_references};
 use super::rate_groups::list_group_warnings;
@@ -50,7 +51,11 @@ async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result
 
 /// Returns the reason that keeps the channel for failures from taking a report.
 pub(crate) fn find_report_issue(snapshot: &Snapshot, config: &Value) -> Option<Issue> {
-    let target = config.get("on_failure")?.as_str()?;
+    find_target_issue(snapshot, config.get("on_failure")?.as_str()?, "channel.config.on_failure")
+}
+
+/// Returns the reason that keeps the channel which is named at `at` from taking reports.
+pub(super) fn find_target_issue(snapshot: &Snapshot, target: &str, at: &str) -> Option<Issue> {
     let why = match snapshot.channel_by_name(target) {
         None => format!("no active channel is named '{target}': reports become dead letters until one is"),
         Some(entry) if entry.is_cron() => {
@@ -58,7 +63,7 @@ pub(crate) fn find_report_issue(snapshot: &Snapshot, config: &Value) -> Option<I
         }
         Some(_) => return None,
     };
-    Some(Issue::new("channel.config.on_failure", why))
+    Some(Issue::new(at, why))
 }
 
 impl AdminEntity for Channel {
@@ -104,7 +109,7 @@ impl AdminEntity for Channel {
     }
 
     fn content_warnings(state: &AppState, content: &ChannelContent) -> Vec<Issue> {
-        let mut warnings = channel_warnings(&content.config, &channel_rules(state));
+        let mut warnings = channel_warnings(&content.hashable(), &channel_rules(state));
         let snapshot = state.serving.registry.snapshot();
         warnings.extend(list_group_warnings(&snapshot, &content.name, &content.config));
         warnings.extend(find_report_issue(&snapshot, &content.config));
@@ -137,6 +142,9 @@ impl AdminEntity for Channel {
             }
         }
         report.warnings.extend(list_undeclared_values(&state.config, body));
+        if let Ok((id, content)) = parse_new_channel(body, &channel_rules(state)) {
+            report.warnings.extend(list_activation_conflicts(state, id.as_deref(), &content));
+        }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
         Ok(report)

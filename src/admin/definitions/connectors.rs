@@ -9,10 +9,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 use svc_api::{
     CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
-    PageEnvelope, ValidationResult,
+    HostBreakerState, PageEnvelope, ValidationResult,
 };
 use svc_cluster::epoch::LocalChange;
-use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
+use svc_connectors::{ConnectorScope, HostBreaker, LoadState, OwnDatabase};
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     AuditAction, AuditResource, Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode,
@@ -190,10 +190,9 @@ pub(crate) async fn validate(state: Data<AppState>, query: QueryParameters, body
     let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
         let unresolved = state.serving.connectors.unresolved_texts(config).await;
-        report.warnings.extend(unresolved.into_iter().map(|text| Issue {
-            field: format!("connector.config{}", text.path),
-            message: text.reason,
-            code: Some(FieldCode::UnresolvedSecretRef),
+        report.warnings.extend(unresolved.into_iter().map(|text| {
+            Issue::new(format!("connector.config{}", text.path), text.reason)
+                .with_code(FieldCode::UnresolvedSecretRef)
         }));
         // Only the library that reads the config can judge it.
         let kind = body.0.get("connector_type").and_then(Value::as_str).unwrap_or_default();
@@ -201,11 +200,8 @@ pub(crate) async fn validate(state: Data<AppState>, query: QueryParameters, body
             && report.warnings.iter().all(|issue| issue.code != Some(FieldCode::UnresolvedSecretRef))
             && let Some(error) = state.serving.connectors.unusable(kind, config).await
         {
-            report.warnings.push(Issue {
-                field: "connector.config".to_owned(),
-                message: format!("it would not load: {}", error.reason),
-                code: Some(FieldCode::NotLoadable),
-            });
+            let message = format!("it would not load: {}", error.reason);
+            report.warnings.push(Issue::new("connector.config", message).with_code(FieldCode::NotLoadable));
         }
     }
     Ok(data_response(ValidationResult::from(report)))
@@ -297,12 +293,19 @@ fn to_resource(state: &AppState, connector: Connector) -> ConnectorResource {
 /// `GET /connectors/circuit-breakers`.
 pub(crate) async fn breakers(state: Data<AppState>) -> HttpResponse {
     let list = state.serving.connectors.breakers();
+    let hosts = state.serving.connectors.failing_hosts().into_iter();
     data_response(CircuitBreakerMap {
         enabled: list.is_some(),
         scope: "node".to_owned(),
         instance_id: state.process.instance_id.clone(),
         breakers: list.into_iter().flatten().map(|(key, breaker)| (key, breaker.name().to_owned())).collect(),
+        hosts: hosts.map(to_host_state).collect(),
     })
+}
+
+fn to_host_state(breaker: HostBreaker) -> HostBreakerState {
+    let HostBreaker { connector, host, state } = breaker;
+    HostBreakerState { connector, host, state: state.name().to_owned() }
 }
 
 /// `POST /connectors/circuit-breakers/{key}`: closes a breaker, here and in every process that has one of that key.

@@ -13,7 +13,7 @@ use super::entities::not_found;
 use super::trial_request::TrialRequest;
 use crate::admin::query::QueryParameters;
 use crate::admin::response::data_response;
-use crate::http::{AdminCaller, Error, JsonBody, RequestContext};
+use crate::http::{AdminCaller, Error, OptionalJsonBody, RequestContext};
 use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
@@ -76,7 +76,7 @@ pub(crate) async fn test(
     context: RequestContext,
     id: Path<String>,
     query: QueryParameters,
-    body: JsonBody,
+    body: OptionalJsonBody,
 ) -> Answer {
     query.refuse_dry_run()?;
     let request = TrialRequest::parse(&body.0)?;

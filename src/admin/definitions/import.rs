@@ -3,13 +3,14 @@
 //! Each kind stores its own items; [`import_batch`] does the rest for all kinds.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::join_all;
 use serde_json::Value;
 use svc_api::{ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER};
-use svc_model::{AuditAction, Code, EntityKind, FieldError, ServiceError};
+use svc_model::{AuditAction, AuditResource, Code, EntityKind, FieldError, ServiceError};
 use svc_project::Boundary;
 use svc_project::rules::import_body;
 use svc_store::{ImportAction, ImportOutcome, OnConflict};
@@ -27,7 +28,7 @@ const MAX_ITEMS: usize = 1000;
 /// while so many are read, and other writers while they are written.
 const ITEMS_AT_ONCE: usize = 32;
 /// The treatments of an item whose key exists.
-const ON_CONFLICT: [(&str, OnConflict); 3] =
+pub(crate) const ON_CONFLICT: [(&str, OnConflict); 3] =
     [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
 
 /// The outcomes of items that were to be stored, in their order.
@@ -105,8 +106,8 @@ pub(crate) async fn import_batch<I>(
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
     let on_conflict = change.query.one_of("on_conflict", &ON_CONFLICT)?;
-    let items = read_items(body, kind)?;
-    let mut report = ImportSummary { dry_run, warnings: dry_run.then(Vec::new), ..ImportSummary::default() };
+    let items = read_items(body, kind.plural())?;
+    let mut report = begin_report(dry_run);
     let unique = dry_run || on_conflict != OnConflict::Fail;
     let mut parse_item = |item: &Value| {
         let body = import_body(kind, item).map_err(ServiceError::invalid)?;
@@ -136,31 +137,59 @@ pub(crate) async fn import_batch<I>(
                 Some(refusal) => Err(refusal),
                 None => stored.next().unwrap_or_else(|| Err(unanswered())),
             };
-            outage = record_outcome(state, kind, &mut report, index, outcome).or(outage);
+            outage = record_outcome(state, kind.into(), &mut report, index, outcome).or(outage);
             index += 1;
         }
-        // An outage fails the request, unless items were committed: these must be reported.
         if let Some(error) = outage {
-            if dry_run || report.imported == 0 {
-                return Err(error);
-            }
-            (index..items.len()).for_each(|rest| record_failure(&mut report, rest, &error));
+            record_outage(&mut report, index..items.len(), error)?;
             break;
         }
     }
-    if has_written(&report) {
-        record_summary(state, change, kind, report.imported).await;
-    }
-    report.valid = dry_run.then_some(report.failed == 0);
+    end_report(state, change, kind.into(), &mut report).await;
     Ok(report)
 }
 
-/// Returns the items of a batch, which may be the response of an export, or a package with items of all kinds.
-fn read_items(body: &Value, kind: EntityKind) -> Result<&[Value], ServiceError> {
+/// Begins the report of an import.
+pub(crate) fn begin_report(dry_run: bool) -> ImportSummary {
+    ImportSummary { dry_run, warnings: dry_run.then(Vec::new), ..ImportSummary::default() }
+}
+
+/// Ends the report of an import, and records the import as a whole.
+pub(crate) async fn end_report(
+    state: &AppState,
+    change: &MutationRequest,
+    resource: AuditResource,
+    report: &mut ImportSummary,
+) {
+    if has_written(report) {
+        record_summary(state, change, resource, report.imported).await;
+    }
+    report.valid = report.dry_run.then_some(report.failed == 0);
+}
+
+/// Reports the items that an outage leaves over. It fails the request, unless items were committed: these must be
+/// reported.
+///
+/// # Errors
+/// The outage, if nothing was written.
+pub(crate) fn record_outage(
+    report: &mut ImportSummary,
+    rest: Range<usize>,
+    outage: ServiceError,
+) -> Result<(), ServiceError> {
+    if !has_written(report) {
+        return Err(outage);
+    }
+    rest.for_each(|index| record_failure(report, index, &outage));
+    Ok(())
+}
+
+/// Returns the items of a batch, which may be the response of an export, or a package, of which `member` has the items.
+pub(crate) fn read_items<'b>(body: &'b Value, member: &str) -> Result<&'b [Value], ServiceError> {
     let (items, most) = match body {
         Value::Object(package) if package.contains_key("package") => {
             require_version(package.get("requires"))?;
-            match package.get(kind.plural()) {
+            match package.get(member) {
                 // A signed file cannot be sent in parts. The size of the body bounds it.
                 Some(items) => (items, usize::MAX),
                 None => return Ok(&[]),
@@ -187,9 +216,9 @@ fn require_version(requires: Option<&Value>) -> Result<(), ServiceError> {
 }
 
 /// Adds the outcome of an item to the report; returns its error if the database is not available.
-fn record_outcome(
+pub(crate) fn record_outcome(
     state: &AppState,
-    kind: EntityKind,
+    resource: AuditResource,
     report: &mut ImportSummary,
     index: usize,
     outcome: Result<ImportOutcome, ServiceError>,
@@ -198,7 +227,7 @@ fn record_outcome(
         Ok(imported) => {
             // Each item that is written has a row of its own.
             if !report.dry_run && imported.action.writes() {
-                state.metrics.record_audit_event(AuditAction::Import, kind);
+                state.metrics.record_audit_event(AuditAction::Import, resource);
             }
             record_success(report, index, imported);
             None
@@ -217,10 +246,15 @@ fn record_outcome(
 }
 
 /// Records an import as a whole. Its items are committed, so a failure is logged only.
-async fn record_summary(state: &AppState, change: &MutationRequest, kind: EntityKind, imported: usize) {
+async fn record_summary(
+    state: &AppState,
+    change: &MutationRequest,
+    resource: AuditResource,
+    imported: usize,
+) {
     let summary = format!("{imported} imported");
-    match state.store.audit().record(change.caller.audit(AuditAction::Import, kind, &summary)).await {
-        Ok(()) => state.metrics.record_audit_event(AuditAction::Import, kind),
+    match state.store.audit().record(change.caller.audit(AuditAction::Import, resource, &summary)).await {
+        Ok(()) => state.metrics.record_audit_event(AuditAction::Import, resource),
         Err(error) => {
             slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
         }
@@ -247,7 +281,7 @@ fn record_failure(report: &mut ImportSummary, index: usize, error: &ServiceError
     let details: Vec<_> =
         error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();
     let text = if details.is_empty() { error.message().to_owned() } else { details.join("; ") };
-    report.errors.push(ImportFailure { index, error: text });
+    report.errors.push(ImportFailure { index, error: text, code: Some(error.code().name().to_owned()) });
 }
 
 #[cfg(test)]
@@ -260,10 +294,10 @@ mod tests {
     fn file_of_a_package_is_taken_whole() {
         let items = vec![json!({}); MAX_ITEMS + 1];
         let package = json!({"package": {"name": "shop"}, "workflows": items});
-        assert_eq!(read_items(&package, EntityKind::Workflow).unwrap().len(), MAX_ITEMS + 1);
-        assert!(read_items(&package, EntityKind::Channel).unwrap().is_empty());
+        assert_eq!(read_items(&package, "workflows").unwrap().len(), MAX_ITEMS + 1);
+        assert!(read_items(&package, "channels").unwrap().is_empty());
         for batch in [json!(items), json!({"data": items})] {
-            assert!(read_items(&batch, EntityKind::Workflow).is_err());
+            assert!(read_items(&batch, "workflows").is_err());
         }
     }
 }

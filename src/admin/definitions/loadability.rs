@@ -61,5 +61,5 @@ pub(crate) async fn find_compile_problem(
 }
 
 fn not_loadable(field: &str, message: String) -> Issue {
-    Issue { field: field.to_owned(), message, code: Some(FieldCode::NotLoadable) }
+    Issue::new(field, message).with_code(FieldCode::NotLoadable)
 }

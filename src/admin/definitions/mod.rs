@@ -1,5 +1,6 @@
 //! The endpoints of definitions: workflows, channels and connectors, their versions, status and import.
 
+mod activation_conflicts;
 pub(crate) mod admin_entity;
 mod canary_plan;
 pub(crate) mod channels;

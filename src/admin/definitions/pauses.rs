@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_api::{ChannelPauseStatus, PauseDetail};
 use svc_cluster::epoch::LocalChange;
 use svc_model::{AuditAction, Channel, ChannelContent, EntityKind, FieldError, ServiceError, unknown_keys};
@@ -157,6 +157,11 @@ fn read_text<'m>(
         Some(Value::String(text)) if text.trim().is_empty() => {
             Err(FieldError::invalid(format!("{path}.{key}"), "it is empty").into())
         }
+        // PostgreSQL stores no such text.
+        Some(Value::String(text)) if text.contains('\0') => {
+            let message = "text cannot hold the character U+0000";
+            Err(FieldError::invalid(format!("{path}.{key}"), message).into())
+        }
         Some(Value::String(text)) => Ok(Some(text)),
         Some(other) => Err(FieldError::type_mismatch(format!("{path}.{key}"), "string", other).into()),
     }
@@ -165,8 +170,7 @@ fn read_text<'m>(
 /// Adds the reason of a request to the audit row.
 fn with_reason(mut mutation: Mutation, reason: Option<String>) -> Mutation {
     if let Some(reason) = reason {
-        let details = mutation.audit.details.get_or_insert_with(|| Value::Object(Map::new()));
-        details["reason"] = reason.into();
+        mutation.audit.add_details(json!({ "reason": reason }));
     }
     mutation
 }
@@ -236,8 +240,6 @@ impl ChannelSelection {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn members(body: &Value) -> &Map<String, Value> {

@@ -44,4 +44,8 @@ impl References for DefinitionReferences {
             EntityKind::Workflow => false,
         }
     }
+
+    fn workflow_calls(&self, workflow: &WorkflowContent, plugin: &str) -> bool {
+        self.engine.dependencies(workflow).plugins.iter().any(|called| called == plugin)
+    }
 }

@@ -13,12 +13,12 @@ use svc_model::{AuditAction, EntityKind, FieldError, ServiceError, Workflow};
 use svc_store::{CanaryRollout, RolloutOrder};
 
 use super::admin_entity::AdminEntity;
-use super::canary_plan::{parse_canary, with_detail};
+use super::canary_plan::{find_plan_issue, parse_canary, with_detail};
 use super::entities::not_found;
 use super::status::{ReloadTiming, parse_percentage, parse_reload_timing, serving_mutation};
-use crate::admin::mutation_request::{MutationRequest, dry_run_response};
-use crate::admin::request_body::require_known_keys;
-use crate::admin::response::data_response;
+use crate::admin::mutation_request::{MutationRequest, dry_run_response_with};
+use crate::admin::request_body::{read_flag, require_known_keys};
+use crate::admin::response::{data_response, with_warnings};
 use crate::http::{AdminAccess, AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
@@ -135,22 +135,25 @@ pub(crate) async fn rollout(
     let reload = parse_reload_timing(&change.query)?;
     let order = parse_order(&body.0)?;
     let mutation = serving_mutation::<Workflow>(&change, reload, AuditAction::UpdateRollout, &id);
-    let mutation = match &order {
-        RolloutOrder::Begin { plan, .. } => with_detail(mutation, "canary", plan.to_json()),
-        RolloutOrder::Steer(state) => with_detail(mutation, "state", state.name().into()),
-        RolloutOrder::Share { .. } => mutation,
+    let (mutation, warning) = match &order {
+        RolloutOrder::Begin { plan, .. } => {
+            (with_detail(mutation, "canary", plan.to_json()), find_plan_issue(&state, plan))
+        }
+        RolloutOrder::Steer(state) => (with_detail(mutation, "state", state.name().into()), None),
+        RolloutOrder::Share { .. } => (mutation, None),
     };
+    let warnings = warning.into_iter().collect();
     let local = state.begin_change(&mutation);
     let outcome = state.store.workflows().order_rollout(&id, order, mutation).await;
     if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let workflow = outcome?;
     state.metrics.record_audit_event(AuditAction::UpdateRollout, EntityKind::Workflow);
     if reload == ReloadTiming::Now {
         state.reload_after_change(Workflow::reload_scope(&id), local).await;
     }
-    Ok(data_response(WorkflowResource::from(workflow)))
+    Ok(HttpResponse::Ok().json(with_warnings(WorkflowResource::from(workflow), warnings)))
 }
 
 /// Reads `{"rollout_percentage": integer}`, `{"steps": […], …}` or `{"state": …}`, each but the last with `override`.
@@ -158,11 +161,7 @@ fn parse_order(body: &Value) -> Result<RolloutOrder, ServiceError> {
     let mut known = vec!["rollout_percentage", "override", "state"];
     known.extend(CANARY_KEYS);
     let members = require_known_keys(body, &known)?;
-    let overrides = match members.get("override") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(overrides)) => *overrides,
-        Some(other) => return Err(FieldError::type_mismatch("body.override", "boolean", other).into()),
-    };
+    let overrides = read_flag(members, "override", false)?;
     let percentage = parse_percentage(body)?;
     let plan = parse_canary(body, percentage)?;
     match (parse_state(members)?, plan, percentage) {
@@ -182,8 +181,7 @@ fn parse_state(members: &Map<String, Value>) -> Result<Option<CanaryState>, Serv
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) => {
             let state = CanaryState::parse(name).filter(|state| *state != CanaryState::RolledBack);
-            let remedy = "use watching, paused, promoted or aborted";
-            let refused = || FieldError::invalid("body.state", remedy).with_got(json!(name));
+            let refused = || FieldError::invalid("body.state", CanaryState::ORDERS).with_got(json!(name));
             state.map(Some).ok_or_else(|| refused().into())
         }
         Some(other) => Err(FieldError::type_mismatch("body.state", "string", other).into()),

@@ -6,17 +6,17 @@ use serde_json::Value;
 use svc_api::ValidationResult;
 use svc_model::gate::{CANARY_KEYS, CanaryPlan};
 use svc_model::lifecycle::Rollout;
-use svc_model::{AuditAction, EntityKind, FieldError, LifecycleStatus, ServiceError};
+use svc_model::{AuditAction, EntityKind, FieldError, Issue, LifecycleStatus, ServiceError};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::canary_plan::{parse_canary, with_detail};
+use super::canary_plan::{find_plan_issue, parse_canary, with_detail};
 use super::entities::{list_users, list_warnings};
 use crate::admin::mutation_request::{
     MutationRequest, dry_run_response_with, parse_version, refusal_to_validation,
 };
 use crate::admin::query::QueryParameters;
-use crate::admin::request_body::require_known_keys;
+use crate::admin::request_body::{read_flag, require_known_keys};
 use crate::admin::response::{data_response, with_warnings};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
@@ -52,11 +52,9 @@ pub(crate) async fn change_status<V: AdminEntity>(
         target == LifecycleStatus::Active && (V::REQUIREMENTS_DEPEND_ON_CONTENT || change.is_dry_run());
     let latest = if needs_latest { V::repository(&state).latest(&id).await? } else { None };
     let requirements = V::activation_requirements(&state, latest.as_ref().map(V::content));
+    let mut warnings = list_advisories::<V>(&state, target, &requirements, &id).await;
+    warnings.extend(canary.as_ref().and_then(|plan| find_plan_issue(&state, plan)));
     if change.is_dry_run() {
-        let advisories = match target {
-            LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
-            _ => list_users::<V>(&state, &id).await,
-        };
         let precondition = change.precondition().clone();
         let report =
             V::repository(&state).check_status(&id, target, rollout, requirements, precondition).await;
@@ -64,17 +62,13 @@ pub(crate) async fn change_status<V: AdminEntity>(
             Ok(report) => report,
             Err(error) => refusal_to_validation::<()>(Err(error.into()))?,
         };
-        report.warnings.extend(advisories);
+        report.warnings.extend(warnings);
         // An error says already what is missing.
         if let Some(latest) = latest.filter(|_| report.errors.is_empty()) {
             report.warnings.extend(list_warnings::<V>(&state, &latest).await);
         }
         return Ok(data_response(ValidationResult::from(report)));
     }
-    let mut warnings = match target {
-        LifecycleStatus::Active => V::activation_warnings(&state, &requirements),
-        _ => list_users::<V>(&state, &id).await,
-    };
     let action = match target {
         LifecycleStatus::Active => AuditAction::StatusActive,
         _ => AuditAction::StatusArchived,
@@ -98,6 +92,19 @@ pub(crate) async fn change_status<V: AdminEntity>(
         warnings.extend(news);
     }
     Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
+}
+
+/// Returns the warnings of a change to a status that are known before it.
+async fn list_advisories<V: AdminEntity>(
+    state: &AppState,
+    target: LifecycleStatus,
+    requirements: &V::Requirements,
+    id: &str,
+) -> Vec<Issue> {
+    match target {
+        LifecycleStatus::Active => V::activation_warnings(state, requirements),
+        _ => list_users::<V>(state, id).await,
+    }
 }
 
 /// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new
@@ -150,8 +157,8 @@ pub(super) fn serving_mutation<V: AdminEntity>(
 pub(crate) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
     let mut known = vec!["status", "rollout_percentage", "replace_canary"];
     known.extend(CANARY_KEYS);
-    require_known_keys(body, &known)?;
-    let status = match body.get("status") {
+    let members = require_known_keys(body, &known)?;
+    let status = match members.get("status") {
         None => return Err(FieldError::required("body.status").into()),
         Some(Value::String(name)) => {
             LifecycleStatus::parse(name).filter(|status| *status != LifecycleStatus::Draft)
@@ -159,11 +166,7 @@ pub(crate) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Roll
         Some(other) => return Err(FieldError::type_mismatch("body.status", "string", other).into()),
     };
     let status = status.ok_or_else(|| FieldError::invalid("body.status", "use active or archived"))?;
-    let replace_canary = match body.get("replace_canary") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(replace)) => *replace,
-        Some(other) => return Err(FieldError::type_mismatch("body.replace_canary", "boolean", other).into()),
-    };
+    let replace_canary = read_flag(members, "replace_canary", false)?;
     Ok((status, parse_percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
 }
 

@@ -11,7 +11,7 @@ use svc_model::{Code, FieldError, ServiceError};
 use svc_registry::{LoadedChannel, Resolution, Snapshot};
 use svc_spans::TraceContext;
 
-use crate::admin::request_body::require_known_keys;
+use crate::admin::request_body::{read_text, require_known_keys};
 use crate::http::{
     BodyDecoding, BodyLimit, DecodedBody, Plane, RequestContext, body_refusal_reason, channel_path_start,
     parse_query, read_encodings,
@@ -102,7 +102,7 @@ impl TrialRequest {
         Ok(Box::new(DataRequest {
             ingress: Ingress::Http,
             delivery: if route.is_async { Delivery::Async } else { Delivery::Sync },
-            method: self.method.clone(),
+            method: self.method.clone().into(),
             is_callback: false,
             params: route.params,
             query: route.query,
@@ -179,15 +179,6 @@ impl TrialRequest {
 
 fn refusal(guard: &'static str, reason: &'static str, error: ServiceError) -> TrialRefusal {
     TrialRefusal { guard, reason, error }
-}
-
-/// Reads a text; `null` counts as absent.
-fn read_text<'m>(members: &'m Map<String, Value>, key: &str) -> Result<Option<&'m str>, ServiceError> {
-    match members.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "string", other).into()),
-    }
 }
 
 /// Reads the headers: a text, or a list of texts, for each name. No value is repeated in an error: it may be a secret.

@@ -26,7 +26,7 @@ use super::loadability::find_compile_problem;
 use crate::admin::query::QueryParameters;
 use crate::admin::request_body::require_known_keys;
 use crate::admin::response::data_response;
-use crate::http::{AdminCaller, Error, JsonBody};
+use crate::http::{AdminCaller, Error, OptionalJsonBody};
 use crate::settings;
 use crate::state::AppState;
 
@@ -173,7 +173,7 @@ pub(crate) async fn test(
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
-    body: JsonBody,
+    body: OptionalJsonBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let stored = state.store.workflows().latest(&id).await?;

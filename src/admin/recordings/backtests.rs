@@ -4,16 +4,16 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_api::{BacktestDetail, BacktestStarted, DataEnvelope, PageEnvelope};
-use svc_model::{
-    AuditAction, AuditResource, EntityKind, FieldError, ServiceError, Timestamp, nearest, unknown_keys,
-};
+use svc_model::{AuditAction, AuditResource, EntityKind, FieldError, ServiceError, Timestamp, unknown_keys};
+use svc_project::backtest::IgnoredPath;
 use svc_store::{Mutation, NewBacktest, RecordingFilter, StoredBacktest};
 
 use super::require_full_access;
 use crate::admin::query::QueryParameters;
-use crate::admin::request_body::{read_instant, require_known_keys};
+use crate::admin::request_body::require_known_keys;
 use crate::admin::response::data_response;
 use crate::backtests::{BacktestSubject, BacktestTerms};
+use crate::bulk::read_list_words;
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
@@ -29,11 +29,9 @@ const MOST: i64 = 100_000;
 /// Backtests that may not have ended, of all nodes together. A further one is refused.
 const MOST_OPEN: usize = 10;
 
-/// Words of the filter.
+/// The list whose words a filter takes, and those among them.
+const RECORDINGS: &str = "/api/v1/admin/recordings";
 const WORDS: [&str; 6] = ["channel", "run_key", "version", "outcome", "since", "until"];
-
-/// Roots of paths that are not compared.
-const ROOTS: [&str; 4] = ["data", "input", "headers", "body"];
 
 /// The body of a start.
 struct BacktestOrder {
@@ -76,7 +74,8 @@ async fn start(
     order: BacktestOrder,
 ) -> Answer {
     let BacktestOrder { version, mut terms, limit } = order;
-    let subject = BacktestSubject::load(&state.store, kind, id, version).await.map_err(ServiceError::from)?;
+    let subject = BacktestSubject::load(&state.store, &state.serving.engine, kind, id, version).await;
+    let subject = subject.map_err(ServiceError::from)?;
     let given = terms.filter.channel.as_deref();
     match subject.channel_name() {
         Some(name) if given.is_some_and(|given| given != name) => {
@@ -90,18 +89,13 @@ async fn start(
     terms.filter.until = terms.filter.until.or_else(|| Some(Timestamp::now()));
     let terms = terms.to_words();
     let mut audit = caller.audit(AuditAction::BacktestStart, RESOURCE, "");
-    let facts = json!({
+    audit.add_details(json!({
         "kind": kind.name(),
         "definition": id,
         "version": subject.version,
         "filter": &terms["filter"],
         "limit": limit,
-    });
-    if let (Value::Object(details), Value::Object(facts)) =
-        (audit.details.get_or_insert_with(|| json!({})), facts)
-    {
-        details.extend(facts);
-    }
+    }));
     let new = NewBacktest {
         kind,
         definition: id.to_owned(),
@@ -172,38 +166,35 @@ fn read_request(body: &Value) -> Result<BacktestOrder, ServiceError> {
     };
     let filter = match members.get("filter") {
         None | Some(Value::Null) => RecordingFilter::default(),
-        Some(Value::Object(words)) => read_filter(words)?,
+        Some(Value::Object(words)) => read_filter(words, Timestamp::now())?,
         Some(other) => return Err(FieldError::type_mismatch("body.filter", "object", other).into()),
     };
     Ok(BacktestOrder { version, terms: BacktestTerms { filter, ignore: read_ignored(members)? }, limit })
 }
 
-fn read_filter(words: &Map<String, Value>) -> Result<RecordingFilter, ServiceError> {
-    let unknown = unknown_keys(words, "body.filter", &WORDS, &[]);
-    if !unknown.is_empty() {
-        return Err(unknown.into());
+/// Reads a filter by the words of the list of recordings, each with one value.
+fn read_filter(words: &Map<String, Value>, now: Timestamp) -> Result<RecordingFilter, ServiceError> {
+    let mut errors = unknown_keys(words, "body.filter", &WORDS, &[]);
+    errors.extend(words.iter().filter(|(_, value)| value.is_array()).map(|(word, value)| {
+        FieldError::type_mismatch(format!("body.filter.{word}"), "string or number", value)
+    }));
+    if !errors.is_empty() {
+        return Err(errors.into());
     }
-    let text = |word: &str| match words.get(word) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.filter.{word}"), "string", other)),
+    let query = read_list_words(RECORDINGS, words)?;
+    let in_filter = |error: ServiceError| {
+        let message = error.message().replace("query parameter", "filter word");
+        ServiceError::from(FieldError::invalid("body.filter", message))
     };
-    let version = match words.get("version") {
-        None | Some(Value::Null) => None,
-        Some(number) => Some(
-            number
-                .as_i64()
-                .ok_or_else(|| FieldError::type_mismatch("body.filter.version", "integer", number))?,
-        ),
-    };
+    let (since, until) = query.range(now).map_err(in_filter)?;
     Ok(RecordingFilter {
-        channel: text("channel")?,
-        run_key: text("run_key")?,
+        channel: query.text("channel"),
+        run_key: query.text("run_key"),
         workflow: None,
-        version,
-        outcome: text("outcome")?,
-        since: read_instant(words, "since")?,
-        until: read_instant(words, "until")?,
+        version: query.integer("version").map_err(in_filter)?,
+        outcome: query.text("outcome"),
+        since,
+        until,
     })
 }
 
@@ -213,14 +204,8 @@ fn read_ignored(members: &Map<String, Value>) -> Result<Vec<String>, ServiceErro
         paths.iter().map(|path| path.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
     });
     let paths = paths.ok_or_else(|| FieldError::type_mismatch("body.ignore", "array of strings", list))?;
-    for path in &paths {
-        let root = path.split('.').next().unwrap_or_default();
-        if !ROOTS.contains(&root) {
-            let hint =
-                nearest(root, ROOTS).map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            let why = format!("a path begins with data, input, headers or body{hint}");
-            return Err(FieldError::invalid("body.ignore", why).into());
-        }
+    for (at, path) in paths.iter().enumerate() {
+        IgnoredPath::parse(path).map_err(|why| FieldError::invalid(format!("body.ignore[{at}]"), why))?;
     }
     Ok(paths)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use svc_model::mask::holds_mask;
 use svc_model::{
     ALL_WEBHOOK_TOPICS, FieldError, MAX_WEBHOOK_TOPICS, ServiceError, Timestamp, webhook_topic_problem,
 };
@@ -10,7 +11,7 @@ use svc_outbound::Url;
 use svc_store::{NewWebhookEndpoint, WebhookChange};
 use svc_webhooks::{generate_secret, secret_problem};
 
-use crate::admin::request_body::{read_instant, require_known_keys};
+use crate::admin::request_body::{read_flag, read_instant, read_text, require_known_keys};
 
 /// Longest URL, in bytes.
 const MAX_URL: usize = 2048;
@@ -35,8 +36,10 @@ pub(super) struct SecretRotation {
 /// Reads an endpoint to be registered.
 pub(super) fn read_registration(body: &Value) -> Result<NewWebhookEndpoint, ServiceError> {
     let members = require_known_keys(body, &["url", "consumer", "topics", "connector", "secret"])?;
+    let url = required(read_url(members)?, "url")?;
+    refuse_mask(&url)?;
     Ok(NewWebhookEndpoint {
-        url: required(read_url(members)?, "url")?,
+        url,
         consumer: read_name(members, "consumer")?,
         topics: required(read_topics(members)?, "topics")?,
         connector: required(read_name(members, "connector")?, "connector")?,
@@ -89,22 +92,6 @@ fn required<T>(value: Option<T>, key: &str) -> Result<T, ServiceError> {
     value.ok_or_else(|| FieldError::required(format!("body.{key}")).into())
 }
 
-fn read_text<'m>(members: &'m Map<String, Value>, key: &str) -> Result<Option<&'m str>, ServiceError> {
-    match members.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "string", other).into()),
-    }
-}
-
-fn read_flag(members: &Map<String, Value>, key: &str, default: bool) -> Result<bool, ServiceError> {
-    match members.get(key) {
-        None | Some(Value::Null) => Ok(default),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(FieldError::type_mismatch(format!("body.{key}"), "boolean", other).into()),
-    }
-}
-
 fn read_name(members: &Map<String, Value>, key: &str) -> Result<Option<String>, ServiceError> {
     match read_text(members, key)? {
         Some(name) if name.trim().is_empty() || name.contains(char::is_control) => {
@@ -140,6 +127,15 @@ fn read_url(members: &Map<String, Value>) -> Result<Option<String>, ServiceError
             Ok(Some(url.into()))
         }
     }
+}
+
+/// Refuses an address with a mask, which a read shows in the place of a secret.
+pub(super) fn refuse_mask(url: &str) -> Result<(), ServiceError> {
+    if holds_mask(url) {
+        let message = "it has the mask of a read in the place of a secret; send the secret";
+        return Err(FieldError::invalid("body.url", message).into());
+    }
+    Ok(())
 }
 
 /// Reads topics, each of which is kept once.
@@ -213,6 +209,7 @@ mod tests {
             (with("url", json!("http://a.example/")), "https"),
             (with("url", json!("https://u@a.example/")), "credentials"),
             (with("url", json!("nothing")), "no URL"),
+            (with("url", json!("https://a.example/in?token=******")), "the mask of a read"),
             (with("url", json!(format!("https://a.example/{}", "x".repeat(MAX_URL)))), "bytes"),
             (with("topics", json!([])), "name a topic"),
             (with("topics", json!(["a b"])), "topics[0]"),

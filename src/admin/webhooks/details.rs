@@ -4,14 +4,15 @@ use svc_api::{
     OwnWebhookDetail, WebhookAttemptDetail, WebhookDeliveryDetail, WebhookDetail, WebhookReplayResult,
     WebhookTest,
 };
+use svc_model::mask::mask_url;
 use svc_store::{WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookReplay};
 use svc_webhooks::SentTest;
 
-/// Shows an endpoint, without its secret.
+/// Shows an endpoint, without its secret and those in its address.
 pub(crate) fn to_detail(endpoint: WebhookEndpoint) -> WebhookDetail {
     WebhookDetail {
         id: endpoint.id,
-        url: endpoint.url,
+        url: mask_url(&endpoint.url),
         consumer: endpoint.consumer,
         topics: endpoint.topics,
         connector: endpoint.connector,
@@ -29,7 +30,7 @@ pub(crate) fn to_detail(endpoint: WebhookEndpoint) -> WebhookDetail {
 pub(crate) fn to_own_detail(endpoint: WebhookEndpoint) -> OwnWebhookDetail {
     OwnWebhookDetail {
         id: endpoint.id,
-        url: endpoint.url,
+        url: mask_url(&endpoint.url),
         topics: endpoint.topics,
         state: endpoint.state,
         failing_since: endpoint.failing_since,

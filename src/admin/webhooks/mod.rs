@@ -3,12 +3,14 @@
 //! Deliveries read the endpoints with each claim, so that a change serves on every node once it is committed, and raises
 //! no epoch. The secret of an endpoint is in the responses to its registration and to a rotation alone.
 
+mod address;
 mod bodies;
 mod details;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::PageEnvelope;
+use svc_model::mask::restore_url;
 use svc_model::{AuditAction, AuditResource, FieldError, ServiceError, nearest};
 use svc_store::{Mutation, WebhookDeliveryState, WebhookEndpoint, WebhookFilter, WebhookState};
 
@@ -18,6 +20,7 @@ use crate::admin::response::{created_response, data_response};
 use crate::http::{AdminCaller, Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
+use address::{has_same_origin, require_public_address};
 pub(crate) use bodies::read_replay;
 pub(crate) use details::{to_attempt, to_own_detail, to_replay, to_test};
 use details::{to_delivery, to_detail};
@@ -42,6 +45,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let new = bodies::read_registration(&body.0)?;
     require_connector(&state, &new.connector)?;
+    require_public_address(&state, &new.connector, &new.url).await?;
     require_consumer(&state, new.consumer.as_deref()).await?;
     let (secret, most) = (new.secret.clone(), state.config.webhooks.max_endpoints);
     let mutation = change.mutation(AuditAction::Create, WEBHOOK, "");
@@ -68,9 +72,19 @@ pub(super) async fn update(
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let patch = bodies::read_change(&body.0)?;
+    let mut patch = bodies::read_change(&body.0)?;
     if let Some(connector) = &patch.connector {
         require_connector(&state, connector)?;
+    }
+    if let Some(url) = &mut patch.url {
+        let stored = find(&state, &id).await?;
+        // What a read masks may be sent back as it was read, to the host that it is for.
+        if has_same_origin(url, &stored.url) {
+            *url = restore_url(url, &stored.url);
+        }
+        bodies::refuse_mask(url)?;
+        let connector = patch.connector.as_ref().unwrap_or(&stored.connector);
+        require_public_address(&state, connector, url).await?;
     }
     require_consumer(&state, patch.consumer.as_ref().and_then(Option::as_deref)).await?;
     let (mutation, is_moved) = (change.mutation(AuditAction::Update, WEBHOOK, &id), patch.url.is_some());
@@ -204,7 +218,7 @@ pub(super) async fn list_deliveries(
 
 async fn find(state: &AppState, id: &str) -> Result<WebhookEndpoint, ServiceError> {
     let endpoint = state.store.webhooks().get(id).await?;
-    endpoint.ok_or_else(|| ServiceError::not_found(format!("webhook endpoint '{id}' does not exist")))
+    endpoint.ok_or_else(|| WebhookEndpoint::absent(id))
 }
 
 /// Sends a challenge to an endpoint and notes the outcome. Returns the endpoint.

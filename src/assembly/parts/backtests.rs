@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use actix_supervision::StartError;
 use svc_cluster::nodes::NodeHandle;
+use svc_engine::Engine;
 use svc_store::Store;
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
-use crate::backtests::{BacktestDriver, BacktestHandle, BacktestShared};
+use crate::backtests::{BacktestDriver, BacktestShared};
+use crate::driver_handle::DriverHandle;
 use crate::error::ServiceStartError;
 
 /// The driver of the backtests that this node has taken.
@@ -26,12 +28,14 @@ pub(crate) async fn start(
     assembly: &Assembly,
     store: &Store,
     nodes: &NodeHandle,
-) -> Result<BacktestHandle, ServiceStartError> {
-    let handle = BacktestHandle::default();
+    engine: &Arc<Engine>,
+) -> Result<DriverHandle, ServiceStartError> {
+    let handle = DriverHandle::default();
     let shared = Arc::new(BacktestShared {
         handle: handle.clone(),
         store: store.clone(),
         nodes: nodes.clone(),
+        engine: Arc::clone(engine),
         log: assembly.log.clone(),
     });
     let factory = move |_| ready(Ok::<_, StartError>(BacktestDriver::new(Arc::clone(&shared))));

@@ -11,7 +11,8 @@ use svc_traces::Traces;
 
 use crate::assembly::context::Assembly;
 use crate::assembly::row::{RunsOn, ServicePart, TreeRow};
-use crate::bulk::{BulkDriver, BulkHandle, BulkShared};
+use crate::bulk::{BulkDriver, BulkShared};
+use crate::driver_handle::DriverHandle;
 use crate::error::ServiceStartError;
 
 /// The driver of the bulk runs that this node has taken.
@@ -30,8 +31,8 @@ pub(crate) async fn start(
     nodes: &NodeHandle,
     traces: &Traces,
     cron: Option<&CronHandle>,
-) -> Result<BulkHandle, ServiceStartError> {
-    let handle = BulkHandle::default();
+) -> Result<DriverHandle, ServiceStartError> {
+    let handle = DriverHandle::default();
     let shared = Arc::new(BulkShared {
         handle: handle.clone(),
         store: store.clone(),

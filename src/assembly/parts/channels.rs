@@ -38,6 +38,8 @@ pub(crate) static PART: ServicePart = ServicePart {
     nodes: &[&CHANNELS, &CHANNEL, &CHANNEL_ACTOR],
     tasks: &[
         task("parse of a large body", "actors/channels", 1, RunsOn::BlockingPool, EndedBy::Caller),
+        task("compilation of a plugin", "src", 1, RunsOn::BlockingPool, EndedBy::ProcessExit),
+        task("ticks for running plugins", "crates/plugins", 1, RunsOn::OwnThread, EndedBy::OwnerDrop),
         task(
             "removal of expired idempotency keys and cached responses",
             "actors/channels",

@@ -133,6 +133,27 @@ fn housekeeping_jobs(
     let (traces, audit) = (&config.trace_queue, &config.audit);
     let mut jobs = vec![local_cache_cleanup(local_caches), end_pauses(store.clone(), registry.clone())];
     jobs.push(guard_cleanup(store, lease));
+    jobs.extend(run_cleanups(config, store, lease));
+    if config.webhooks.retention_hours > 0 {
+        let (store, hours) = (store.clone(), config.webhooks.retention_hours);
+        jobs.push(job("webhook_cleanup", traces.cleanup_interval_secs, lease, move || {
+            let webhooks = store.webhooks();
+            async move { webhooks.delete_expired(hours, CHUNK).await }
+        }));
+    }
+    if audit.retention_days > 0 {
+        let (store, days) = (store.clone(), audit.retention_days);
+        jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {
+            let audit = store.audit();
+            async move { audit.delete_expired(days, CHUNK).await }
+        }));
+    }
+    jobs
+}
+
+/// Makes the jobs that delete runs and what belongs to them: traces, dead letters, occurrences, bulk runs, recordings.
+fn run_cleanups(config: &Config, store: &Store, lease: &JobLease) -> Vec<JobSpec> {
+    let (traces, mut jobs) = (&config.trace_queue, Vec::new());
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
@@ -174,20 +195,6 @@ fn housekeeping_jobs(
                 let deleted = recordings.delete_expired(hours, CHUNK).await?;
                 Ok(deleted + backtests.delete_expired(hours, CHUNK).await?)
             }
-        }));
-    }
-    if config.webhooks.retention_hours > 0 {
-        let (store, hours) = (store.clone(), config.webhooks.retention_hours);
-        jobs.push(job("webhook_cleanup", traces.cleanup_interval_secs, lease, move || {
-            let webhooks = store.webhooks();
-            async move { webhooks.delete_expired(hours, CHUNK).await }
-        }));
-    }
-    if audit.retention_days > 0 {
-        let (store, days) = (store.clone(), audit.retention_days);
-        jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, lease, move || {
-            let audit = store.audit();
-            async move { audit.delete_expired(days, CHUNK).await }
         }));
     }
     jobs

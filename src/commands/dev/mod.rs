@@ -64,14 +64,14 @@ pub(super) fn dev(
     let setting_origins = find_origins(loaded, &config, args.port);
     let options = Options { setting_origins, records_all_runs: true, ..Options::default() };
     let start_watch = |service: &Service, address: SocketAddr| {
+        let status = Arc::new(DevStatus::new(&directory));
+        // A process has one watch. Requests are answered already: from here on they know of the project.
+        let _unset = service.state().process.dev.set(Arc::clone(&status));
         let base = format!("http://{address}");
         let terminal = DevTerminal::new(&directory, base.clone(), environment);
         terminal.show_start(&list_pages(&service.state().config));
         let deployment =
             ProjectDeployment::new(directory.clone(), state.keys(), &args.boundary, &base, PROGRAM);
-        let status = Arc::new(DevStatus::new(&directory));
-        // A process has one watch.
-        let _unset = service.state().process.dev.set(Arc::clone(&status));
         let watch = deployment.and_then(|deployment| {
             let service = service.clone();
             let directory = directory.clone();

@@ -45,6 +45,11 @@ impl DevStatus {
         }
     }
 
+    /// Returns whether the project was not checked yet, so that its definitions may be missing.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.0.lock().checked_at.is_none()
+    }
+
     /// Returns the state.
     pub(crate) fn read(&self) -> DevProject {
         self.0.lock().clone()
@@ -75,6 +80,7 @@ mod tests {
     #[test]
     fn refused_save_keeps_time_of_served_one() {
         let status = DevStatus::new(Path::new("shop"));
+        assert!(status.is_loading());
         let deployed = DeployedProject { changed: 1, ..DeployedProject::default() };
         status.record(&ProjectUpdate {
             findings: Vec::new(),
@@ -83,6 +89,7 @@ mod tests {
         });
         let served = status.read();
         assert_eq!((served.state.as_str(), served.served_at.is_some()), ("served", true));
+        assert!(!status.is_loading());
 
         let place = SourcePlace { file: "a.json".to_owned(), line: 3, column: 5, span: 0..1 };
         let finding = Finding {

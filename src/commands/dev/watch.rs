@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use svc_project::{LinkPolicy, find_files};
+use svc_project::{LinkPolicy, find_files, plugin_files};
 use svc_toolkit::ProjectDeployment;
 use tokio::time::Instant;
 
@@ -136,6 +136,7 @@ fn read_fingerprint(directory: &Path) -> ProjectFingerprint {
     let stamp = |path: &Path| path.metadata().ok().map(|metadata| FileStamp::new(&metadata));
     let named = found.files.into_iter().chain(found.statements);
     let mut files: Vec<_> = named.map(|file| (file.name, stamp(&file.path))).collect();
+    files.extend(plugin_files(directory).iter().map(|path| (path.display().to_string(), stamp(path))));
     // An entry that cannot be read is a finding, and so is its repair.
     files.extend(found.unreadable.into_iter().map(|finding| (finding.entity, None)));
     files

@@ -27,7 +27,7 @@ pub(super) async fn check_database(config: &Config, store: &StoreConfig, report:
     let summary = match ask_database(store).await {
         Ok(summary) => summary,
         Err(error) => {
-            report.add_error(CHECK, KEY, error.to_string(), remedy_of(&error));
+            report.add_error(CHECK, KEY, error.to_string(), remedy_of(&error, store));
             return false;
         }
     };
@@ -39,7 +39,7 @@ pub(super) async fn check_database(config: &Config, store: &StoreConfig, report:
     let probed = timeout(store.acquire_timeout, inspect::probe(store)).await;
     match probed {
         Ok(Ok(probe)) => report_probe(config, &probe, report),
-        Ok(Err(error)) => report.add_error(CHECK, KEY, error.to_string(), remedy_of(&error)),
+        Ok(Err(error)) => report.add_error(CHECK, KEY, error.to_string(), remedy_of(&error, store)),
         Err(_) => {
             let message = format!("no answer within {} s", store.acquire_timeout.as_secs());
             report.add_error(CHECK, KEY, message, "look at the load and at the locks of the database");
@@ -70,8 +70,11 @@ pub(super) async fn check_definitions(
     }
 }
 
-fn remedy_of(error: &OpenError) -> &'static str {
+fn remedy_of(error: &OpenError, store: &StoreConfig) -> &'static str {
     match error {
+        OpenError::Unreachable { .. } if !store.is_server() => {
+            "make the directory, give this user the right to write there, or name another file"
+        }
         OpenError::Unreachable { .. } => {
             "start the database, or correct host, port, user, password and name; `svc-server test-connectivity` asks it \
              alone"

@@ -116,6 +116,9 @@ async fn check_peers(
         false => StoredDefinitions::default(),
     };
     secrets::check_encryption_key(config, &stored, report);
+    if is_database_read && are_keys_read {
+        secrets::check_plain_text(config, report).await;
+    }
     let mut named = hosts::settings_hosts(config, &settings::store_config(config), environment);
     named.extend(
         connectors::check_connectors(&stored.connectors, environment, &keyring, &config.vars.0, report).await,

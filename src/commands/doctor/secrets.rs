@@ -7,6 +7,7 @@ use svc_secrets::Keyring;
 use svc_store::inspect::StoredDefinitions;
 
 use super::report::DoctorReport;
+use crate::commands::preflight::ABSENT_SECRET_REMEDY;
 use crate::config::{AdminKey, Config};
 use crate::error::ServiceStartError;
 use crate::settings;
@@ -20,8 +21,8 @@ pub(super) async fn check_references(config: &Config, keyring: &Keyring, report:
     let readings = keyring.read_declared().await;
     for (name, value) in keyring.declared_values(&readings) {
         if let Err(error) = value {
-            let remedy = "give the reference a value where the server runs, or name another one";
-            report.add_error("secrets", &format!("secrets.{name}"), error.to_string(), remedy);
+            let setting = format!("secrets.{name}");
+            report.add_error("secrets", &setting, error.to_string(), ABSENT_SECRET_REMEDY);
         }
     }
     match settings::connector_keys(config, keyring).await {
@@ -52,6 +53,23 @@ pub(super) fn check_encryption_key(config: &Config, stored: &StoredDefinitions, 
         report.add_warning("encryption-key", ENCRYPTION_KEY, message, remedy);
     } else {
         report.add_note("encryption-key", ENCRYPTION_KEY, message);
+    }
+}
+
+/// Reports connectors that a key is there for, and that are stored in plain text from before it.
+pub(super) async fn check_plain_text(config: &Config, report: &mut DoctorReport) {
+    if config.storage.connector_encryption_key.is_empty() {
+        return;
+    }
+    // A schema that lags, or a database that goes away, is a finding of its own.
+    let Ok(survey) = svc_store::survey_keys(&settings::store_config(config)).await else { return };
+    if survey.plain_connectors > 0 {
+        let message = format!(
+            "there is a key, and {} connector(s) are still stored in plain text",
+            survey.plain_connectors
+        );
+        let remedy = "run `svc-server rotate-key`, which names the next step";
+        report.add_warning("encryption-key", ENCRYPTION_KEY, message, remedy);
     }
 }
 

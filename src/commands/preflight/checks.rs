@@ -15,6 +15,10 @@ use svc_project::{Finding, Severity};
 use svc_secrets::{Readings, Reference, Resolver as _};
 use svc_store::inspect::StoredDefinitions;
 
+/// The remedy for a reference that has no value.
+pub(in crate::commands) const ABSENT_SECRET_REMEDY: &str =
+    "give the reference a value where the server runs, or name another one";
+
 /// A channel's config, or the settings of its transport, cannot be read.
 const CONFIG: &str = "3";
 /// A task of the portable dialect names no schema, which its connector requires.
@@ -134,8 +138,9 @@ impl Checks<'_> {
     /// Reports references that have no value on this machine, now.
     fn unresolved_findings(&self, entity: &str, references: &BTreeSet<Reference>) -> Vec<Finding> {
         let failed = references.iter().filter_map(|reference| self.readings.resolve(reference).err());
-        let fix = "give the reference a value where the server runs, or name another one";
-        failed.map(|error| finding(SECRET_REFERENCES, entity, error.to_string(), fix)).collect()
+        failed
+            .map(|error| finding(SECRET_REFERENCES, entity, error.to_string(), ABSENT_SECRET_REMEDY))
+            .collect()
     }
 }
 

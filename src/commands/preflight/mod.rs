@@ -24,6 +24,8 @@ use crate::error::ServiceStartError;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
 use crate::settings;
 
+pub(super) use self::checks::ABSENT_SECRET_REMEDY;
+
 /// The stored definitions, and what was found out about them.
 pub(super) struct DefinitionScan {
     pub(super) stored: StoredDefinitions,

@@ -1,4 +1,6 @@
-//! Packages that the node applies itself: `[packages]`.
+//! Packages that the node applies itself, `[packages]`, and plugins, `[plugins]`: both may have to be signed.
+
+mod plugins;
 
 use std::path::Path;
 
@@ -6,6 +8,8 @@ use svc_auth::FileVerifyingKey;
 
 use super::problem::Diagnostics;
 use super::setting::section;
+
+pub use plugins::{PluginTrustSection, PluginsSection};
 
 section! {
     /// Packages that the node applies to its database at its start.

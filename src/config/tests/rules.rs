@@ -85,6 +85,11 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("packages.apply_timeout_secs = 0", "packages.apply_timeout_secs"),
         ("packages.trust.public_keys = [\"key\"]", "packages.trust.public_keys"),
         ("packages.trust.required = true", "packages.trust.required"),
+        ("plugins.memory_mib = 0", "plugins.memory_mib"),
+        ("plugins.timeout_ms = 0", "plugins.timeout_ms"),
+        ("plugins.max_instances = 0", "plugins.max_instances"),
+        ("plugins.trust.public_keys = [\"key\"]", "plugins.trust.public_keys"),
+        ("plugins.trust.required = true", "plugins.trust.required"),
         ("metrics.bind_addr = \"a b:9090\"", "metrics.bind_addr"),
         ("metrics.bind_addr = \"[::1\"", "metrics.bind_addr"),
         ("logging.access_sample = 1.5", "logging.access_sample"),
@@ -414,6 +419,9 @@ fn tls_needs_both_of_its_files() {
 fn settings_of_tls_need_tls() {
     let unused = "server.tls.client_ca_path = \"/ca.pem\"\nmetrics.tls_enabled = true";
     assert_eq!(refusals(unused), ["server.tls.client_ca_path", "metrics.tls_enabled"]);
+    let warns = |text: &str| notes(text).iter().any(|note| note.starts_with("server.tls.enabled: "));
+    assert!(warns("server.tls.cert_path = \"/cert.pem\"") && warns("server.tls.key_path = \"/key.pem\""));
+    assert!(!warns(""));
 }
 
 #[test]

@@ -6,15 +6,13 @@ use svc_model::ServiceError;
 
 use crate::http::urlencoded::{decode, pairs};
 
-/// The form in an error.
-const PLACE: &str = "The form";
-
 /// Parses a form: values are texts, those of a repeated name a list in their order.
 pub(super) fn parse_form(form: &str) -> Result<Map<String, Value>, ServiceError> {
     let mut fields = Map::new();
-    for (name, value) in pairs(form) {
-        let value = Value::String(decode(value, PLACE)?);
-        add_field(&mut fields, decode(name, PLACE)?, value);
+    for (index, (name, value)) in pairs(form).enumerate() {
+        let name = decode(name, &format_args!("Name {} of the form", index + 1))?;
+        let value = decode(value, &format_args!("Value {} of the form", index + 1))?;
+        add_field(&mut fields, name, Value::String(value));
     }
     Ok(fields)
 }

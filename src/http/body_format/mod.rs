@@ -4,6 +4,7 @@ mod cloud_events;
 mod compression;
 mod form;
 mod multipart;
+mod part_header;
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
@@ -281,8 +282,8 @@ mod tests {
     fn body_against_its_type_is_400_with_place() {
         let form = "application/x-www-form-urlencoded";
         for (content_type, body, place) in [
-            (form, &b"a=%"[..], "The form has a broken percent escape"),
-            (form, b"a=%ff", "The form is not UTF-8"),
+            (form, &b"a=1&b=%"[..], "Value 2 of the form has a broken percent escape"),
+            (form, b"%ff=1", "Name 1 of the form is not UTF-8"),
             (form, b"\xff=1", "at byte 0"),
             ("text/plain", b"a\xff", "at byte 1"),
             ("", b"{", "line 1 column 1"),

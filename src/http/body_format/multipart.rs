@@ -9,18 +9,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt;
 use futures_util::stream::once;
-use multer::{Multipart, parse_boundary};
+use multer::Multipart;
 use serde_json::{Map, Value, json};
 use svc_channels::add_field;
 use svc_model::ServiceError;
+
+use super::part_header::{PartNames, find_parameter};
 
 /// Returns the boundary that a content type names.
 ///
 /// # Errors
 /// 400 if it names none.
 pub(super) fn find_boundary(content_type: &[u8]) -> Result<String, ServiceError> {
-    let content_type = std::str::from_utf8(content_type).unwrap_or_default();
-    let boundary = parse_boundary(content_type).ok().filter(|boundary| !boundary.is_empty());
+    let boundary = find_parameter(content_type, "boundary").and_then(|text| String::from_utf8(text).ok());
+    let boundary = boundary.filter(|boundary| !boundary.is_empty());
     boundary.ok_or_else(|| ServiceError::validation("The content type names no boundary of the parts"))
 }
 
@@ -37,12 +39,13 @@ async fn read_parts(mut parts: Multipart<'static>) -> Result<Map<String, Value>,
     let mut fields = Map::new();
     let mut number = 1;
     while let Some(part) = parts.next_field().await.map_err(|error| refusal(number, &error))? {
-        let name = part.name().map(str::to_owned).ok_or_else(|| refusal(number, &"it has no name"))?;
-        let filename = part.file_name().map(str::to_owned);
+        let header = part.headers().get("content-disposition").map(|value| value.as_bytes());
+        let PartNames { field, file } = PartNames::parse(header.unwrap_or_default());
+        let name = field.ok_or_else(|| refusal(number, &"it has no name"))?;
         let content_type = part.headers().get("content-type").and_then(|value| value.to_str().ok());
         let content_type = content_type.map(str::to_owned);
         let bytes = part.bytes().await.map_err(|error| refusal(number, &error))?;
-        let value = match filename {
+        let value = match file {
             Some(filename) => json!({
                 "filename": filename,
                 "content_type": content_type,
@@ -94,6 +97,23 @@ mod tests {
     }
 
     #[test]
+    fn file_with_an_encoded_name_is_a_file() {
+        for (name, filename) in [
+            (&b"filename*=UTF-8''%E2%82%AC.png"[..], "\u{20ac}.png"),
+            (b"filename=\"=?utf-8?B?4oKsLnBuZw==?=\"; filename*=utf-8''%E2%82%AC.png", "\u{20ac}.png"),
+            (b"filename=\"\xe4.png\"", "\u{e4}.png"),
+        ] {
+            let body = [
+                &b"--x-1\r\nContent-Disposition: form-data; name=\"scan\"; "[..],
+                name,
+                b"\r\n\r\n\xff\r\n--x-1--",
+            ];
+            let file = json!({"filename": filename, "content_type": null, "size": 1, "base64": "/w=="});
+            assert_eq!(parse(&body.concat()), Ok(json!({"scan": file})));
+        }
+    }
+
+    #[test]
     fn broken_part_is_named_by_number() {
         let field = "--x-1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n";
         for (body, place) in [
@@ -114,7 +134,14 @@ mod tests {
 
     #[test]
     fn content_type_names_the_boundary() {
-        assert_eq!(find_boundary(b"multipart/form-data; boundary=\"a b\"").unwrap(), "a b");
+        for (parameters, boundary) in [
+            ("boundary=\"a b\"", "a b"),
+            ("charset=utf-8; Boundary=x ;y", "x"),
+            ("boundary=x ; charset=utf-8", "x"),
+        ] {
+            let content_type = format!("multipart/form-data; {parameters}");
+            assert_eq!(find_boundary(content_type.as_bytes()).unwrap(), boundary, "{parameters}");
+        }
         for content_type in
             ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; x"]
         {

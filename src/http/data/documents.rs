@@ -8,9 +8,12 @@ use serde_json::{Map, Value};
 use svc_model::ServiceError;
 
 use super::served_channels::RequestedDocument;
+use crate::http::error::refuse_method;
 use crate::http::{DATA_PREFIX, Error};
 use crate::state::AppState;
 
+/// The methods of a document.
+const READS: &str = "GET, HEAD";
 /// The one parameter of a request for a document.
 const TAG: &str = "tag";
 
@@ -22,8 +25,7 @@ pub(super) fn answer_document(
     query: &Map<String, Value>,
     state: &AppState,
 ) -> Option<Result<HttpResponse, Error>> {
-    let reads = *request.method() == Method::GET || *request.method() == Method::HEAD;
-    if !state.config.server.data_docs.enabled || !reads {
+    if !state.config.server.data_docs.enabled {
         return None;
     }
     let (base, path) = request.uri().path().split_at_checked(channel_path_start)?;
@@ -34,6 +36,9 @@ pub(super) fn answer_document(
     };
     if !base.ends_with(DATA_PREFIX) {
         return None;
+    }
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return Some(Err(refuse_method(request.method(), READS).into()));
     }
     if let Some(name) = query.keys().find(|name| *name != TAG) {
         let refused = ServiceError::validation(format!("{name}: unknown parameter, known: {TAG}"));

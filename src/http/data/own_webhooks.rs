@@ -8,10 +8,11 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use svc_api::{DataEnvelope, OwnWebhookDetail, PageEnvelope, WebhookAttemptDetail, WebhookTest};
 use svc_model::{AuditAction, AuditResource, Page, ServiceError};
-use svc_store::{AuditEntry, AuditReceipt, Mutation, WebhookFilter};
+use svc_store::{AuditEntry, AuditReceipt, Mutation, WebhookEndpoint, WebhookFilter};
 
 use crate::admin::{read_replay, to_attempt, to_own_detail, to_replay, to_test};
 use crate::http::body::{measure_head, parse_json, read_body};
+use crate::http::error::refuse_method;
 use crate::http::{BodyLimit, Error, RequestContext};
 use crate::state::AppState;
 
@@ -21,6 +22,9 @@ const PATH: &str = "/webhooks";
 const API_KEY: &str = "x-api-key";
 /// The name under which guesses of keys are counted.
 const GUESSES: &str = "webhooks";
+/// The methods of lists, and those of orders.
+const READS: &str = "GET, HEAD";
+const ORDERS: &str = "POST";
 /// Parameters of the lists.
 const LIST_PARAMETERS: [&str; 2] = ["limit", "offset"];
 
@@ -38,20 +42,21 @@ pub(super) enum OwnWebhookRequest<'p> {
 }
 
 impl<'p> OwnWebhookRequest<'p> {
-    /// Recognises a request by its method and its path behind the mount.
-    pub(super) fn parse(method: &Method, path: &'p str) -> Option<Self> {
+    /// Recognises a request by its method and its path behind the mount; `None` for a path of something else.
+    ///
+    /// # Errors
+    /// 405 for another method of such a path.
+    pub(super) fn parse(method: &Method, path: &'p str) -> Option<Result<Self, ServiceError>> {
         let rest = path.strip_prefix(PATH)?;
-        let reads = *method == Method::GET || *method == Method::HEAD;
-        if rest.is_empty() {
-            return reads.then_some(Self::List);
-        }
-        let (id, act) = rest.strip_prefix('/')?.split_once('/')?;
-        match act {
-            "attempts" if reads => Some(Self::Attempts(id)),
-            "test" if *method == Method::POST => Some(Self::Test(id)),
-            "replay" if *method == Method::POST => Some(Self::Replay(id)),
-            _ => None,
-        }
+        let (own, methods) = match rest.strip_prefix('/').map(|rest| rest.split_once('/')) {
+            None if rest.is_empty() => (Self::List, READS),
+            Some(Some((id, "attempts"))) => (Self::Attempts(id), READS),
+            Some(Some((id, "test"))) => (Self::Test(id), ORDERS),
+            Some(Some((id, "replay"))) => (Self::Replay(id), ORDERS),
+            _ => return None,
+        };
+        let is_allowed = methods.split(", ").any(|allowed| allowed == method.as_str());
+        Some(if is_allowed { Ok(own) } else { Err(refuse_method(method, methods)) })
     }
 
     /// Answers the request under the API key that it presents. Guesses of keys are paced.
@@ -121,7 +126,7 @@ async fn require_own(state: &AppState, consumer: &str, id: &str) -> Result<(), S
     let endpoint = state.store.webhooks().get(id).await?;
     match endpoint.and_then(|endpoint| endpoint.consumer) {
         Some(owner) if owner == consumer => Ok(()),
-        _ => Err(ServiceError::not_found(format!("webhook endpoint '{id}' does not exist"))),
+        _ => Err(WebhookEndpoint::absent(id)),
     }
 }
 
@@ -201,19 +206,26 @@ mod tests {
 
     #[test]
     fn request_is_recognised_by_method_and_path() {
-        let get = |path| OwnWebhookRequest::parse(&Method::GET, path);
-        let post = |path| OwnWebhookRequest::parse(&Method::POST, path);
-        assert_eq!(get("/webhooks"), Some(OwnWebhookRequest::List));
-        assert_eq!(get("/webhooks/a/attempts"), Some(OwnWebhookRequest::Attempts("a")));
-        assert_eq!(post("/webhooks/a/test"), Some(OwnWebhookRequest::Test("a")));
-        assert_eq!(post("/webhooks/a/replay"), Some(OwnWebhookRequest::Replay("a")));
-        for path in
-            ["/", "/webhook", "/webhooksa", "/webhooks/a", "/webhooks/a/test", "/webhooks/a/b/attempts"]
-        {
+        let parse = |method, path| {
+            let parsed = OwnWebhookRequest::parse(&method, path);
+            parsed.map(|own| own.map_err(|error| (error.status(), error.message().to_owned())))
+        };
+        let get = |path| parse(Method::GET, path);
+        let post = |path| parse(Method::POST, path);
+        assert_eq!(get("/webhooks"), Some(Ok(OwnWebhookRequest::List)));
+        assert_eq!(get("/webhooks/a/attempts"), Some(Ok(OwnWebhookRequest::Attempts("a"))));
+        assert_eq!(post("/webhooks/a/test"), Some(Ok(OwnWebhookRequest::Test("a"))));
+        assert_eq!(post("/webhooks/a/replay"), Some(Ok(OwnWebhookRequest::Replay("a"))));
+        for path in ["/", "/webhook", "/webhooksa", "/webhooks/a", "/webhooks/a/b/attempts"] {
             assert_eq!(get(path), None, "{path}");
         }
-        assert_eq!(post("/webhooks"), None);
-        assert_eq!(post("/webhooks/a/attempts"), None);
+        for (method, path, use_instead) in [
+            (Method::GET, "/webhooks/a/test", "GET is not allowed here; use POST"),
+            (Method::POST, "/webhooks", "POST is not allowed here; use GET, HEAD"),
+            (Method::DELETE, "/webhooks/a/attempts", "DELETE is not allowed here; use GET, HEAD"),
+        ] {
+            assert_eq!(parse(method, path), Some(Err((405, use_instead.to_owned()))), "{path}");
+        }
     }
 
     #[test]

@@ -14,8 +14,10 @@ use svc_registry::Snapshot;
 
 /// The title of the documents.
 const TITLE: &str = "Channels";
-/// Documents of a generation that are kept at most.
+/// Documents of a generation that are kept at most, and those of a tag among them: any number of tags leaves room for
+/// the documents of all channels.
 const MAX_KEPT: usize = 64;
+const MAX_KEPT_OF_TAGS: usize = 48;
 
 /// A document that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,24 @@ struct ReadChannels {
     texts: HashMap<RequestedDocument, Bytes>,
 }
 
+impl ReadChannels {
+    /// Keeps the text of a document while there is room. That of a tag which no channel has is soon made again, and a
+    /// caller may ask for any number of them.
+    fn keep(&mut self, document: RequestedDocument, text: Bytes) {
+        let has_room = match &document.tag {
+            None => self.texts.len() < MAX_KEPT,
+            Some(tag) => self.texts.len() < MAX_KEPT_OF_TAGS && self.is_tag(tag),
+        };
+        if has_room {
+            self.texts.insert(document, text);
+        }
+    }
+
+    fn is_tag(&self, tag: &str) -> bool {
+        self.channels.iter().any(|channel| channel.content.tags.iter().any(|own| own == tag))
+    }
+}
+
 impl ChannelDocuments {
     /// Returns the text of a document of the serving channels.
     pub(crate) fn render(
@@ -60,9 +80,8 @@ impl ChannelDocuments {
         }
         let text = document.render(&self.read_channels(snapshot, declared));
         let mut known = self.0.lock();
-        let read = known.as_mut().filter(|read| read.generation == generation);
-        if let Some(read) = read.filter(|read| read.texts.len() < MAX_KEPT) {
-            read.texts.insert(document, text.clone());
+        if let Some(read) = known.as_mut().filter(|read| read.generation == generation) {
+            read.keep(document, text.clone());
         }
         text
     }
@@ -96,4 +115,46 @@ fn read_channel(content: &ChannelContent, declared: &Map<String, Value>) -> Opti
     replace_value_references(ValueScope::ChannelConfig, &mut content.config, Some(declared)).ok()?;
     let config = ChannelConfig::parse(&content.config).ok()?;
     Some(DocumentedChannel { content, config })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_model::{ChannelType, Protocol};
+
+    use super::*;
+
+    fn channel(tag: &str) -> DocumentedChannel {
+        let content = ChannelContent {
+            name: "orders".to_owned(),
+            description: None,
+            channel_type: ChannelType::Sync,
+            protocol: Protocol::Rest,
+            methods: None,
+            route_pattern: None,
+            topic: None,
+            consumer_group: None,
+            transport_config: json!({}),
+            workflow_id: None,
+            config: json!({}),
+            priority: 0,
+            tags: vec![tag.to_owned()],
+        };
+        DocumentedChannel { content, config: ChannelConfig::default() }
+    }
+
+    #[test]
+    fn tags_leave_room_for_whole_documents() {
+        let channels = (0..100).map(|at| channel(&format!("tag-{at}"))).collect();
+        let mut read = ReadChannels { generation: 1, channels, texts: HashMap::new() };
+        let mut keep = |tag: Option<String>, is_page| {
+            let document = RequestedDocument { base: "/api/v1/data".to_owned(), tag, is_page };
+            read.keep(document.clone(), Bytes::new());
+            read.texts.contains_key(&document)
+        };
+        assert!(!keep(Some("other".to_owned()), false), "no channel has it");
+        let kept = (0..100).filter(|at| keep(Some(format!("tag-{at}")), false)).count();
+        assert_eq!(kept, MAX_KEPT_OF_TAGS);
+        assert!(keep(None, false) && keep(None, true));
+    }
 }

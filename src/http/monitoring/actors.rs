@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use actix_supervision::{EventKind, LifecycleEvent, NodeKind, NodeState, NodeView, OrderError};
+use actix_supervision::{EventKind, LifecycleEvent, NodeKind, NodeView, OrderError};
 use actix_web::{HttpResponse, web};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::json;
@@ -47,7 +47,7 @@ pub(crate) fn to_actor_node(node: &NodeView) -> ActorNode {
     ActorNode {
         path: node.path.to_string(),
         kind: kind_name(node.kind).to_owned(),
-        state: state_name(node.state).to_owned(),
+        state: node.state.name().to_owned(),
         generation: node.generation,
         restarts: node.restarts,
         mailbox_depth: node.mailbox_depth,
@@ -71,17 +71,6 @@ fn kind_name(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Actor => "actor",
         NodeKind::Group => "group",
-    }
-}
-
-fn state_name(state: NodeState) -> &'static str {
-    match state {
-        NodeState::Starting => "starting",
-        NodeState::Running => "running",
-        NodeState::Restarting => "restarting",
-        NodeState::Quarantined => "quarantined",
-        NodeState::Draining => "draining",
-        NodeState::Stopped => "stopped",
     }
 }
 

@@ -7,16 +7,15 @@ use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::{ACCEPT, RETRY_AFTER};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use svc_api::{
-    ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DeadLettersHealth,
-    DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth,
-    LivenessReport, PausedName, QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth,
-    TlsHealth,
+    ActorNode, ActorsHealth, ChannelsHealth, ClusterRedisHealth, ConnectorsHealth, DatabaseOutage,
+    DeadLettersHealth, DescriptorsHealth, EpochHealth, FailedConnector, HealthComponents, HealthReport,
+    KafkaHealth, LivenessReport, PausedName, QuarantinedName, ReadinessComponents, ReadinessReport,
+    SchedulesHealth, TlsHealth,
 };
 use svc_cluster::epoch::EpochStatus;
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
 use svc_model::ServiceError;
-use svc_redis::RedisClient;
 use svc_registry::LoadedChannel;
 use svc_store::DatabaseStatus;
 use tokio::time::timeout;
@@ -47,7 +46,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
     let engine = is_engine_ok(&state);
-    let redis = ask_cluster_redis(&state).await;
+    let redis = ask_cluster_redis(&state).await.map(|answer| answer.is_ok());
     let ready = state.is_ready(redis);
     let packages = &state.process.packages;
     // Brokers that are away make no node less able to serve than another.
@@ -61,6 +60,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
             cluster_redis: redis.map(|answers| status_text(answers, "error")),
             kafka,
             packages: packages.readiness().map(str::to_owned),
+            plugins: (!state.serving.plugins.is_ready()).then(|| "compiling".to_owned()),
         },
     };
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
@@ -84,20 +84,9 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let webhooks = state.work.webhooks.is_well();
     let exhaustion = state.process.descriptors.check();
     let letters = exhausted_letters(&state);
+    let plugins = state.serving.plugins.health();
     let certificate = state.process.certificates.as_ref().map(|certificates| certificates.problem());
-    let degraded = !(exhaustion.is_none()
-        && certificate.as_ref().is_none_or(Option::is_none)
-        && kafka.unwrap_or(true)
-        && webhooks.unwrap_or(true)
-        && letters.as_ref().is_none_or(|letters| letters.reason.is_none())
-        && database
-        && connectors
-        && channels
-        && reload
-        && propagation
-        && engine
-        && actors
-        && cron.unwrap_or(true));
+    let redis = ask_cluster_redis(&state).await;
     let components = HealthComponents {
         database: status_text(database, "error"),
         engine: status_text(engine, "degraded"),
@@ -112,8 +101,10 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         kafka: kafka.map(|well| status_text(well, "degraded")),
         tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
         webhooks: webhooks.map(|well| status_text(well, "degraded")),
+        plugins: plugins.as_ref().map(|plugins| status_text(plugins.failed.is_empty(), "degraded")),
+        cluster_redis: redis.as_ref().map(|answer| status_text(answer.is_ok(), "error")),
     };
-    let mut body = begin_report(&state, degraded, components);
+    let mut body = begin_report(&state, components);
     if context.principal.is_some() {
         add_operator_details(&mut body, &state, &tree, failed);
         body.kafka = troubles.map(|troubles| show_kafka(&state.work, &troubles));
@@ -121,14 +112,16 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         body.descriptors =
             exhaustion.map(|exhaustion| DescriptorsHealth { reason: exhaustion.reason().to_owned() });
         body.dead_letters = letters;
+        body.plugins = plugins;
+        body.cluster_redis = redis.and_then(Result::err).map(|reason| ClusterRedisHealth { reason });
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
 
 /// Returns the report that every caller gets.
-fn begin_report(state: &AppState, degraded: bool, components: HealthComponents) -> HealthReport {
+fn begin_report(state: &AppState, components: HealthComponents) -> HealthReport {
     HealthReport {
-        status: if degraded { "degraded" } else { "ok" }.to_owned(),
+        status: status_text(components.are_ok(), "degraded"),
         version: crate::VERSION.to_owned(),
         uptime_seconds: state.process.started_at.elapsed().as_secs(),
         components,
@@ -140,7 +133,7 @@ fn begin_report(state: &AppState, degraded: bool, components: HealthComponents) 
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, Error> {
     let accept = request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok());
     let format = ExpositionFormat::negotiate(accept);
-    let redis = ask_cluster_redis(&state).await;
+    let redis = ask_cluster_redis(&state).await.map(|answer| answer.is_ok());
     let text = level_metrics::render(&state, format, redis).map_err(ServiceError::internal_error)?;
     Ok(HttpResponse::Ok().content_type(format.content_type()).body(text))
 }
@@ -343,18 +336,16 @@ fn is_engine_ok(state: &AppState) -> bool {
     is_running && state.serving.registry.snapshot().generation() > 0
 }
 
-/// Asks the Redis server of the cluster for a write; `None` outside cluster mode.
-async fn ask_cluster_redis(state: &AppState) -> Option<bool> {
-    match &state.work.cluster_redis {
-        Some(redis) => Some(is_redis_ok(state, redis).await),
-        None => None,
-    }
-}
-
-/// Returns `true` if the Redis server of the cluster takes writes in time.
-async fn is_redis_ok(state: &AppState, redis: &RedisClient) -> bool {
+/// Asks the Redis server of the cluster for a write; `None` outside cluster mode, an error with the reason if it does not
+/// take one in time.
+async fn ask_cluster_redis(state: &AppState) -> Option<Result<(), String>> {
+    let redis = state.work.cluster_redis.as_ref()?;
     let limit = settings::health_check_timeout(&state.config);
-    timeout(limit, redis.check_writable()).await.is_ok_and(|answer| answer.is_ok())
+    let answer = timeout(limit, redis.check_writable()).await;
+    Some(match answer {
+        Ok(written) => written.map_err(|failure| failure.to_string()),
+        Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
+    })
 }
 
 fn status_text(well: bool, otherwise: &str) -> String {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { expectAuditRow, followAuditRow } from "../kit/acts.mjs";
 import { settle } from "../kit/browser.mjs";
 import { findViolations } from "../kit/checks.mjs";
-import { serve } from "../kit/seed.mjs";
+import { pluginOf, serve } from "../kit/seed.mjs";
 import { eventually } from "../kit/wait.mjs";
 import { useWorld } from "../kit/world.mjs";
 
@@ -41,6 +41,40 @@ test("canary is given another share and withdrawn", async () => {
   await confirmIn(page, "Withdraw v2").click();
   await expectAuditRow(world, page, "v2 is withdrawn.", "update_rollout");
   assert.deepEqual((await sharesOf("shares")).map(([version]) => version), [1]);
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
+test("plugin is activated, archived and deleted", async () => {
+  await world.server.ask("POST", `${ADMIN}/plugins`, pluginOf("fees"));
+  const { page, watch, close } = await world.open({ path: "/" });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("fees");
+  await page.getByRole("option", { name: "fees" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname.endsWith("/plugins/fees"));
+  await page.getByText("No version serves yet: this is a draft.").waitFor();
+  await page.locator("#main").getByText("net: number, rate?: number").waitFor();
+  const archive = page.locator("#main").getByRole("button", { name: "Archive", exact: true });
+  assert.equal(await archive.getAttribute("title"), "No version serves.");
+  await page.getByRole("button", { name: "Activate v1" }).click();
+  assert.deepEqual(await findViolations(page), []);
+  await confirmIn(page, "Activate v1").click();
+  await expectAuditRow(world, page, "v1 is active.", "status_active");
+  // The component has no functions: the view follows the load, and says why.
+  await page.getByText(/^This node cannot use it: /).waitFor();
+  await page.getByRole("button", { name: "More" }).click();
+  assert.equal(await page.getByRole("menuitem", { name: "Delete" }).getAttribute("title"), "Archive it first.");
+  await page.keyboard.press("Escape");
+  await archive.click();
+  await confirmIn(page, "Archive").click();
+  await expectAuditRow(world, page, "The plugin is archived.", "status_archived");
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await confirmIn(page, "Delete").click();
+  await page.waitForURL((url) => url.pathname.endsWith("/plugins"));
+  await expectAuditRow(world, page, "fees is deleted.", "delete");
+  assert.equal((await world.server.send("GET", `${ADMIN}/plugins/fees`)).status, 404);
   assert.deepEqual(await watch.faults(), []);
   await close();
 });

@@ -58,6 +58,18 @@ export async function makeLetters(server, channel, count) {
   return ids;
 }
 
+/** The least component: it has no functions, so a node can store and activate it, and cannot use it. */
+const COMPONENT = "AGFzbQ0AAQA=";
+
+/** Returns the body of a plugin. */
+export const pluginOf = (name, description = "") => ({
+  manifest: {
+    abi: "svc:plugin@1.0.0", name, version: "1.0.0",
+    functions: [{ name: "vat", description, input_fields: [{ name: "net", kind: "number", required: true }, { name: "rate", kind: "number" }] }],
+  },
+  component: COMPONENT,
+});
+
 /** Fills a server with hostile names, texts and payloads. Returns the ids that views are opened with. */
 export async function fill(server, upstream) {
   const name = cutToBytes(EVERYTHING, NAME);
@@ -77,6 +89,9 @@ export async function fill(server, upstream) {
   const receipt = { version: "1.0.0", content_hash: `sha256:${"0".repeat(64)}`, state: "staged" };
   await server.ask("PUT", `${ADMIN}/packages/shop`, receipt);
   await server.ask("PUT", `${ADMIN}/packages/shop`, { ...receipt, state: "applied" });
+  await server.ask("POST", `${ADMIN}/plugins`, pluginOf("tax", cutToBytes(EVERYTHING.replaceAll(/\p{Cc}/gu, " "), 500)));
+  await server.ask("PATCH", `${ADMIN}/plugins/tax/status`, { status: "active" });
+  await server.ask("PUT", `${ADMIN}/plugins/tax`, pluginOf("tax"));
   await server.ask("POST", `${ADMIN}/channels/quiet/pause`, { reason: EVERYTHING });
   await server.ask("POST", "/api/v1/data/hostile", { text: EVERYTHING, [EVERYTHING]: [EVERYTHING, { [HOSTILE.script]: 1 }] });
   const letters = await makeLetters(server, "broken", 8);
@@ -85,5 +100,5 @@ export async function fill(server, upstream) {
     const { data } = await server.get(`${ADMIN}/cron/occurrences?channel_id=nightly&status=completed`);
     return data[0]?.id;
   });
-  return { runs: letters[0], occurrences: occurrence, channels: "hostile", workflows: "hostile", connectors: "crm", packages: "shop" };
+  return { runs: letters[0], occurrences: occurrence, channels: "hostile", workflows: "hostile", connectors: "crm", packages: "shop", plugins: "tax" };
 }

@@ -2,10 +2,10 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { eventually } from "./wait.mjs";
 
 /** The keys of the server. */
@@ -39,6 +39,7 @@ export class Server {
     server.url = `http://127.0.0.1:${server.port}`;
     server.settings = settings;
     server.configure();
+    for (const [path, document] of Object.entries(settings.project ?? {})) server.save(path, document);
     await server.begin();
     return server;
   }
@@ -56,10 +57,18 @@ export class Server {
     writeFileSync(join(this.folder, "svc.toml"), `${lines.join("\n")}\n`);
   }
 
-  /** Starts the process, and waits until it serves. */
+  /** Saves a document of the project that the server watches. */
+  save(path, document) {
+    const file = join(this.folder, "project", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify(document, null, 2));
+  }
+
+  /** Starts the process, and waits until it serves. A server with a project watches it, and asks for no key. */
   async begin() {
     const log = openSync(join(this.folder, "server.log"), "a");
-    this.#process = spawn(process.env.SVC_SERVER, ["-c", "svc.toml"], { cwd: this.folder, stdio: ["ignore", log, log] });
+    const how = this.settings.project === undefined ? ["-c", "svc.toml"] : ["dev", "project", "--port", String(this.port)];
+    this.#process = spawn(process.env.SVC_SERVER, how, { cwd: this.folder, stdio: ["ignore", log, log] });
     const died = once(this.#process, "exit").then(() => "died");
     const ready = eventually("the server answers", async () => (await fetch(`${this.url}/readyz`).catch(() => null))?.ok, 30_000);
     if ((await Promise.race([ready, died])) === "died") throw new Error(`the server did not start:\n${this.log().slice(-2000)}`);

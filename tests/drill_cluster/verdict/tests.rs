@@ -73,7 +73,7 @@ fn clean() -> ClusterEvidence {
 }
 
 fn refusal(node: usize, status: u16, at: u64) -> Refusal {
-    Refusal { node, status, sent: seconds(at), at: seconds(at) }
+    Refusal { node, status, sent: seconds(at), at: seconds(at), answer: "echo answered POOL".into() }
 }
 
 /// The only failure of evidence that was changed.
@@ -133,7 +133,8 @@ fn refusal_by_ready_node_is_found() {
     // In calm, while another node ends, while Redis is away but the node said it is ready, after the database is back.
     for (node, status, at) in [(2, 503, 6), (2, 503, 21), (2, 429, 50), (0, 500, 12), (1, 503, 36)] {
         let refused = |evidence: &mut ClusterEvidence| evidence.told.refusals.push(refusal(node, status, at));
-        assert!(failure(refused).contains(&format!("{status} of node {node}")));
+        let found = failure(refused);
+        assert!(found.contains(&format!("{status} of node {node}")) && found.contains("echo answered POOL"));
     }
     let ready_without_redis = |evidence: &mut ClusterEvidence| {
         evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| look.unready = None);

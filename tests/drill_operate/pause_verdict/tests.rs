@@ -62,6 +62,7 @@ fn clean() -> PauseEvidence {
         times: PausedTimes { paused_at: seconds(20), resumed_at: seconds(40) },
         kills: vec![seconds(30)],
         order: RecordOrder::default(),
+        rebalances: 2,
         records: 60,
         runs,
     }
@@ -102,7 +103,14 @@ fn run_of_paused_channel_is_found() {
 fn record_out_of_order_is_found() {
     assert!(failures(|evidence| evidence.order.early.push("x".into())).contains("precedes"));
     assert!(failures(|evidence| evidence.order.missing.push("x".into())).contains("never run"));
-    assert!(failures(|evidence| evidence.order.repeated = 10_000).contains("ran again"));
+}
+
+#[test]
+fn repeated_records_are_bounded_by_rebalances() {
+    let repeat = |repeated| failures(move |evidence| evidence.order.repeated = repeated);
+    assert_eq!(repeat(2 * 3 * 512), "");
+    assert!(repeat(2 * 3 * 512 + 1).contains("records ran again"));
+    assert!(failures(|evidence| evidence.rebalances = 0).contains("rebalances"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod contract;
 mod documentation;
 mod keys;
 mod masks;
+mod plugin_script;
 mod recorder;
 mod script;
 
@@ -29,6 +30,7 @@ fn answers_are_the_described_ones_and_keep_their_bytes() {
         .unwrap();
     let mut recorder = Recorder::new(server.client());
     record_everything(&mut recorder);
+    plugin_script::plugins(&mut recorder);
     recorder.compare_with_golden();
     let document = server.client().get("/api/v1/openapi.json").unwrap().json();
     contract::check_exchanges(&document, recorder.exchanges());

@@ -33,8 +33,7 @@ fn node_runs_on_schema_of_next_release() {
     assert_eq!(post(&mut first.client(), "orders"), 200, "the node that runs goes on");
     for auto_migrate in ["true", "false"] {
         let second = node(&database).env("SVC_STORAGE__AUTO_MIGRATE", auto_migrate).start().unwrap();
-        let log = second.log_text();
-        assert!(log.contains("a newer program has migrated the database") && log.contains(LATER), "{log}");
+        second.wait_for_log(&["a newer program has migrated the database", LATER]).unwrap();
         let accepted = second.client().json("POST", "/api/v1/data/orders/async", &json!({"n": 1})).unwrap();
         assert_eq!(accepted.status, 202, "{}", accepted.text());
         crate::support::eventually(|| {

@@ -81,6 +81,14 @@ fn stored_trouble_is_found(database: &Database) {
     assert_eq!(find(&list, "dns", "connector 'lost'")["severity"], "error");
     assert_eq!(find(&list, "secrets", "connector 'bare'")["severity"], "error");
     assert_eq!(find(&list, "encryption-key", "storage.connector_encryption_key")["severity"], "warning");
+    let key = ("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", "ab".repeat(32));
+    let list = findings(&database.run_with(&["doctor", "--json"], (key.0, key.1.as_str())));
+    let plain = find(&list, "encryption-key", "storage.connector_encryption_key");
+    assert_eq!(plain["severity"], "warning", "{plain}");
+    assert!(
+        plain["message"].as_str().unwrap().contains("2 connector(s) are still stored in plain"),
+        "{plain}"
+    );
 }
 
 #[test]

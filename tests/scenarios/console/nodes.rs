@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{error, eventually, launch, start};
+use crate::support::{error, launch, start};
 
 const ADMIN: &str = "/api/v1/admin";
 
@@ -56,9 +56,9 @@ fn first_signal_leaves_an_ordered_drain_alone() {
     let this = client.get(&format!("{ADMIN}/nodes")).unwrap().json()["data"][0]["id"].clone();
     let drain = format!("{ADMIN}/nodes/drain?node={}", this.as_str().unwrap());
     assert_eq!(client.json("POST", &drain, &json!({})).unwrap().status, 202);
-    eventually(|| server.log_text().contains("draining"));
+    server.wait_for_log(&["draining"]).unwrap();
     server.signal("TERM").unwrap();
-    eventually(|| server.log_text().contains("finds the node draining"));
+    server.wait_for_log(&["finds the node draining"]).unwrap();
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
     server.signal("TERM").unwrap();
     assert!(!server.wait(Duration::from_secs(5)).expect("the second signal ends it at once").success());

@@ -24,6 +24,12 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "unsigned_import_is_refused_by_code",
     ),
     (
+        "PLUGIN_COMPILING",
+        "takes a call in the moment before a component is compiled",
+        "crates/plugins/tests/runtime.rs",
+        "call_fails_with_retry_until_compiled",
+    ),
+    (
         "SUBMISSION_UNCERTAIN",
         "takes a database that refuses a row whose job has begun",
         "actors/traces/tests/queue/early_start.rs",

@@ -29,6 +29,30 @@ const UNPROVOKED: &[UnprovokedCode] = &[
         "every_code_has_cause_and_remedy_as_sentences",
     ),
     (
+        "PLUGIN_COMPILING",
+        "takes a call in the moment before a component is compiled",
+        "crates/plugins/tests/runtime.rs",
+        "call_fails_with_retry_until_compiled",
+    ),
+    (
+        "PLUGIN_ERROR",
+        "takes a component that refuses its input",
+        "crates/plugins/tests/runtime.rs",
+        "error_of_guest_has_its_code_and_class",
+    ),
+    (
+        "PLUGIN_LIMIT",
+        "takes a component that reaches its bounds",
+        "crates/plugins/tests/runtime.rs",
+        "inputs_and_results_are_bounded",
+    ),
+    (
+        "PLUGIN_TRAP",
+        "takes a component that traps",
+        "crates/plugins/tests/runtime.rs",
+        "harmful_code_fails_its_task_alone",
+    ),
+    (
         "channel_forbidden",
         "no guard that applies to calls between channels answers 403",
         "actors/channels/src/run/failure.rs",

@@ -36,10 +36,7 @@ fn topics_follow_the_channels_as_they_change() {
     let mut eager = topic_channel("eager", "orders", "first", json!({}));
     eager["priority"] = 5.into();
     activate(&mut client, "channels", "channel_id", &eager);
-    eventually(|| {
-        let log = server.log_text();
-        log.contains("a channel does not get the records of its topic") && log.contains("winner")
-    });
+    server.wait_for_log(&["a channel does not get the records of its topic", "winner"]).unwrap();
     cluster.send("orders", "4");
     cluster.wait_committed("orders", 0, 2);
     assert_eq!(reported_runs(&sink).last().unwrap().0["channel"], "eager");

@@ -50,8 +50,8 @@ fn cooperative_group_moves_only_reassigned_partitions() {
     let second = start_member(&cluster, &sink, &COOPERATIVE);
     let mut other = second.client();
     eventually(|| (partitions(&mut client).len(), partitions(&mut other).len()) == (2, 2));
-    let given_up = first.log_text().lines().filter(|line| line.contains("are given up")).count();
-    assert_eq!(given_up, 1, "two of four, once");
+    let log = first.wait_for_log(&["are given up"]).unwrap();
+    assert_eq!(log.matches("are given up").count(), 1, "two of four, once");
     send_to_each(&cluster, 4, 5);
     for partition in 0..4 {
         cluster.wait_committed("orders", partition, 10);

@@ -30,7 +30,7 @@ fn exhausted_record_blocks_only_its_own_partition() {
     cluster.send("orders", r#"{"n": "x"}"#);
     cluster.send("orders", r#"{"n": 1}"#);
     // Four fifths of six seconds leave room for the delays of one and two seconds and the attempts between.
-    eventually(|| server.log_text().contains("a record blocks its partition and is fetched again"));
+    server.wait_for_log(&["a record blocks its partition and is fetched again"]).unwrap();
     cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
     cluster.wait_committed("orders", 1, 1);
     let mut attempts = 0;
@@ -171,6 +171,10 @@ fn range_of_failing_records_becomes_dead_letters() {
         skipped.json()["data"],
         json!({"topic": "slow", "partition": 0, "skipped_offset": 0, "next_offset": 3, "dead_letters": 3})
     );
+    let audit = client.get(&format!("{ADMIN}/audit-logs?action=skip")).unwrap().json();
+    let details: serde_json::Value =
+        serde_json::from_str(audit["data"][0]["details"].as_str().unwrap()).unwrap();
+    assert_eq!((&details["until_offset"], details.get("offset")), (&json!(3), None), "{audit}");
     let letters = cluster.read(DEAD, 3);
     let payloads: Vec<_> = letters.iter().map(|letter| letter.value["original_payload"].clone()).collect();
     assert_eq!(payloads, [r#"{"n": 0}"#, r#"{"n": 1}"#, r#"{"n": 2}"#]);
@@ -387,7 +391,7 @@ fn shutdown_ends_and_commits_the_running_record() {
     cluster.send("orders", "2");
     sink.wait_for(1);
     server.signal("TERM").unwrap();
-    eventually(|| server.log_text().contains("kafka partitions are given up"));
+    server.wait_for_log(&["kafka partitions are given up"]).unwrap();
     sink.open();
     assert!(server.wait(PATIENCE).unwrap().success());
     assert_eq!(

@@ -72,8 +72,7 @@ fn old_rows_serve_with_a_warning() {
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     serves(&mut client);
-    let log = server.log_text();
-    for place in [
+    let places = [
         "tasks[0].conditon",
         "tasks[0].retrys",
         "tasks[0].function.extra",
@@ -84,9 +83,8 @@ fn old_rows_serve_with_a_warning() {
         "tasks[1].tasks[0].function.input.mappings[1].path",
         "tasks[1].tasks[1].condition.equals",
         "config.validation_logic.or[0].inn",
-    ] {
-        assert!(log.contains(place), "{place} is not warned of in {log}");
-    }
+    ];
+    server.wait_for_log(&places).unwrap();
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn fresh_seed_heals_kill_before_commit() {
     let test = client.json("POST", &format!("{CONNECTORS}/api/test"), &json!({})).unwrap().json();
     let said = test["data"]["error"].as_str().unwrap();
     assert!(said.ends_with("invalid_grant; update the connector with a fresh refresh_token"), "{said}");
-    assert!(server.log_text().contains("a refresh was begun and never ended"));
+    server.wait_for_log(&["a refresh was begun and never ended"]).unwrap();
     let refused = provider.token_events().unwrap().iter().filter(|event| event.event == "refused").count();
     assert_eq!(refused, 1, "it is asked once, not in a loop");
     change(&mut client, &config(&provider, &api, seeded()));

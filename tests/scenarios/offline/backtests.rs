@@ -77,6 +77,37 @@ fn changed_rule_is_found_in_its_runs_alone() {
 }
 
 #[test]
+fn ignored_path_may_have_an_index() {
+    let project = project(30);
+    let root = project.path();
+    let mut changed = workflow(30);
+    let items = json!([{"var": "payload.item"}, {"now": []}]);
+    changed["tasks"][0]["function"]["input"]["body_logic"] = json!({"items": items});
+    write(root, "workflows/price.json", &changed);
+    let recorded = |quantity: u64| {
+        let mut line = recording(quantity);
+        let body = json!({"items": ["book", "2026-01-02T03:04:05Z"]});
+        line["recording"]["calls"][0]["input"]["body"] = body;
+        line
+    };
+    let lines: String = (0..RUNS).map(|quantity| format!("{}\n", recorded(quantity))).collect();
+    std::fs::write(root.join("runs.jsonl"), lines).unwrap();
+    let with = |path: &str| {
+        let run = command(root, &[&BACKTEST[..], &["--format", "json", "--ignore", path]].concat());
+        (run.code(), run.err(), run.stdout_text())
+    };
+    for (path, expected) in [("input.body.items[1]", 0), ("input.body.items[0]", RUNS)] {
+        let (code, err, out) = with(path);
+        assert_eq!(code, Some(0), "{err}");
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(report["kinds"]["changed-input"], expected, "{path}");
+    }
+    let (code, err, _) = with("input.body.items[");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("'input.body.items[' is no path from '[' on"), "{err}");
+}
+
+#[test]
 fn calls_without_recorded_answer_are_named() {
     let project = project(30);
     let root = project.path();
@@ -86,6 +117,70 @@ fn calls_without_recorded_answer_are_named() {
     let report = command(root, &[&BACKTEST[..], &["--format", "json"]].concat()).json();
     assert_eq!((&report["kinds"]["new-call"], &report["kinds"]["missing-call"]), (&json!(40), &json!(40)));
     assert_eq!(report["kinds"]["new-error"], 0, "it follows from the call");
+}
+
+#[test]
+fn masked_token_is_not_comparable() {
+    let project = TempDir::new().unwrap();
+    let root = project.path();
+    let verify = json!({"token": {"var": "metadata.headers.authorization"}, "algorithms": ["RS256"],
+        "jwks_url": "https://login.example.com/keys", "output": "data.claims"});
+    let task = json!({"id": "check", "name": "Check", "function": {"name": "jwt_verify", "input": verify}});
+    write(root, "workflows/price.json", &json!({"workflow_id": "price", "name": "Price", "tasks": [task]}));
+    let line = |end: Value| {
+        json!({"id": "r", "run_key": "k", "workflow_id": "price", "recording": {
+            "started_at": "2026-01-02T03:04:05.000000Z", "payload": {}, "drawn": [], "calls": [],
+            "metadata": {"headers": {"authorization": "******"}}, "end": end}})
+    };
+    let admitted =
+        json!({"matched": true, "tasks": ["check"], "data": {"claims": {"sub": "u"}}, "errors": []});
+    let errors = json!([{"code": "FUNCTION_ERROR", "task_id": "check"}, {"code": "WORKFLOW_ERROR"}]);
+    let refused = json!({"matched": true, "error": "FUNCTION_ERROR", "tasks": ["check"], "data": {},
+        "errors": errors});
+    std::fs::write(root.join("runs.jsonl"), format!("{}\n{}\n", line(admitted), line(refused))).unwrap();
+    let run = command(root, &[&BACKTEST[..], &["--format", "json"]].concat());
+    assert_eq!(run.code(), Some(0), "{}", run.err());
+    let kinds = run.json()["kinds"].clone();
+    assert_eq!((&kinds["not-comparable"], &kinds["same"]), (&json!(1), &json!(1)), "{kinds}");
+}
+
+#[test]
+fn compared_mask_is_not_comparable() {
+    let project = TempDir::new().unwrap();
+    let root = project.path();
+    let token = json!({"var": "metadata.headers.x-api-token"});
+    let mappings = json!([
+        {"path": "data.kind", "logic": {"if": [{"==": [token, "gold"]}, "vip", "plain"]}},
+        {"path": "data.sum", "logic": {"var": "payload.sum"}},
+    ]);
+    let task =
+        json!({"id": "mark", "name": "Mark", "function": {"name": "map", "input": {"mappings": mappings}}});
+    write(root, "workflows/price.json", &json!({"workflow_id": "price", "name": "Price", "tasks": [task]}));
+    let line = |headers: Value, data: Value| {
+        json!({"id": "r", "run_key": "k", "workflow_id": "price", "recording": {
+            "started_at": "2026-01-02T03:04:05.000000Z", "payload": {"sum": 1}, "drawn": [], "calls": [],
+            "metadata": {"headers": headers},
+            "end": {"matched": true, "tasks": ["mark"], "data": data, "errors": []}}})
+    };
+    let masked = json!({"x-api-token": "******"});
+    let lines = [
+        line(masked.clone(), json!({"kind": "vip", "sum": 1})),
+        line(masked.clone(), json!({"kind": "plain", "sum": 1})),
+        line(masked, json!({"kind": "vip", "sum": 2})),
+        line(json!({}), json!({"kind": "plain", "sum": 2})),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(root.join("runs.jsonl"), lines).unwrap();
+    let run = command(root, &[&BACKTEST[..], &["--format", "json"]].concat());
+    assert_eq!(run.code(), Some(0), "{}", run.err());
+    let report = run.json();
+    let kinds = &report["kinds"];
+    for (kind, expected) in [("not-comparable", 1), ("same", 1), ("different-answer", 2)] {
+        assert_eq!(kinds[kind], expected, "{kind}: {kinds}");
+    }
+    assert_eq!(report["groups"][0]["subject"], "data.sum", "the compared mask does not explain it: {report}");
+    let reason = "the workflow compares metadata.headers.x-api-token, which recordings mask";
+    assert!(report.to_string().contains(reason), "{report}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn newer_version_outlives_boot_package() {
     let server = server.crash_and_restart().unwrap();
     assert_eq!(served_version(&mut server.client()), "2");
     assert_eq!(current(&mut server.client())["version"], "2");
-    assert!(server.log_text().contains("superseded"), "{}", server.log_text());
+    server.wait_for_log(&["superseded"]).unwrap();
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod boot;
 mod interruption;
+mod moves;
+mod plugins;
 mod promotion;
 mod receipts;
 mod requirements;

@@ -10,7 +10,7 @@ use svc_testkit::server::ServerProcess;
 use tempfile::TempDir;
 
 use super::verbs::{Package, exit, hashes, stderr, stdout, verb};
-use crate::support::{channel, echo_workflow, launch, start};
+use crate::support::{channel, echo, echo_workflow, launch, serve_with, start};
 
 const ADMIN: &str = "/api/v1/admin";
 
@@ -292,6 +292,61 @@ fn plan_names_unservable_package_and_apply_fails() {
 }
 
 #[test]
+fn plan_names_route_of_another_channel() {
+    let (server, directory) = (start(), TempDir::new().unwrap());
+    echo(&mut server.client(), "taken", json!({}));
+    let mut rival = channel("rival", "calls", json!({}));
+    rival["route_pattern"] = json!("/taken");
+    let file = compile_documents(directory.path(), &[("w", echo_workflow("calls")), ("c", rival)]);
+    let told = "channel 'rival': active channel 'taken' claims '/taken' at the same priority";
+    for verb_arguments in
+        [&["-f", file.to_str().unwrap()][..], &["-f", file.to_str().unwrap(), "--allow-degraded"]]
+    {
+        let planned = verb("plan", &server, verb_arguments);
+        assert_eq!(exit(&planned), 1, "{}", stdout(&planned));
+        assert_eq!(stderr(&planned).matches(told).count(), 1, "{}", stderr(&planned));
+    }
+}
+
+#[test]
+fn name_that_package_frees_is_taken() {
+    let (server, directory) = (start(), TempDir::new().unwrap());
+    let mut client = server.client();
+    let named = |id: &str, name: &str| {
+        let mut document = channel(id, "calls", json!({}));
+        (document["name"], document["route_pattern"]) = (json!(name), json!(format!("/{name}")));
+        document
+    };
+    let workflow = echo_workflow("calls");
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &named("z-first", "taken")).unwrap();
+    let documents = [("w", workflow), ("c", named("z-first", "moved")), ("d", named("a-second", "taken"))];
+    let file = compile_documents(directory.path(), &documents);
+    let run = |command: &str| {
+        let output = verb(command, &server, &["-f", file.to_str().unwrap()]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    };
+    run("plan");
+    // Drafts of an apply that did not end.
+    let import = format!("{ADMIN}/channels/import?on_conflict=new_version");
+    for draft in [named("z-first", "moved"), named("a-second", "taken")] {
+        let imported = client.json("POST", &import, &json!([draft])).unwrap();
+        assert_eq!(imported.json()["data"]["imported"], 1, "{}", imported.text());
+        run("plan");
+    }
+    run("apply");
+    for name in ["taken", "moved"] {
+        let answer = client.json("POST", &format!("/api/v1/data/{name}"), &json!({})).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    // A channel that the package leaves alone stays in the way.
+    let other =
+        compile_documents(directory.path(), &[("w", echo_workflow("calls")), ("c", named("third", "moved"))]);
+    let planned = verb("plan", &server, &["-f", other.to_str().unwrap()]);
+    assert_eq!(exit(&planned), 1, "{}", stdout(&planned));
+}
+
+#[test]
 fn plan_names_undeclared_secret_of_workflow() {
     let (poor, directory) = (start(), TempDir::new().unwrap());
     let signs = json!({"id": "sign", "name": "", "condition": false, "function": {"name": "crypto", "input":
@@ -360,6 +415,38 @@ fn second_canary_blocks_unless_it_replaces_the_first() {
 }
 
 #[test]
+fn backtest_compares_answers_with_the_serving_channel() {
+    let (server, project) = (start(), TempDir::new().unwrap());
+    let control = json!({"status": 201, "headers": {"etag": "e1"}, "body_path": "a"});
+    let tasks = json!([{"id": "take", "name": "Take", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.a", "logic": 7}, {"path": "data._svc.response", "logic": control}]}}}]);
+    let shaped = |headers: &[&str]| json!({"response": {"mode": "shaped", "allowed_headers": headers}});
+    serve_with(&mut server.client(), "order", shaped(&["etag"]), tasks.clone());
+    let write =
+        |name: &str, text: &Value| std::fs::write(project.path().join(name), text.to_string()).unwrap();
+    write("workflow.json", &json!({"workflow_id": "order", "name": "order", "tasks": tasks}));
+    write("channel.json", &channel("order", "order", shaped(&[])));
+    let end = json!({"matched": true, "tasks": ["take"], "errors": [],
+        "data": {"a": 7, "_svc": {"response": control}}});
+    let recording = json!({"started_at": "2026-01-02T03:04:05.000000Z", "payload": {}, "metadata": {},
+        "drawn": [], "calls": [], "end": end});
+    let traces = TempDir::new().unwrap();
+    let file = traces.path().join("runs.jsonl");
+    let line = json!({"id": "r", "run_key": "k", "workflow_id": "order", "channel": "order", "source": "sync",
+        "recording": recording});
+    std::fs::write(&file, format!("{line}\n")).unwrap();
+    let arguments =
+        ["-f", project.path().to_str().unwrap(), "--traces", file.to_str().unwrap(), "--format", "json"];
+    let alone = launch().args(&[&["package", "backtest"][..], &arguments].concat()).output().unwrap();
+    assert_eq!(exit(&alone), 0, "{}", stderr(&alone));
+    let report = |output: &Output| serde_json::from_str::<Value>(&stdout(output)).unwrap();
+    assert_eq!(report(&alone)["kinds"]["same"], 1, "{}", stdout(&alone));
+    let compared = verb("backtest", &server, &arguments);
+    assert_eq!(exit(&compared), 0, "{}", stderr(&compared));
+    assert_eq!(report(&compared)["groups"][0]["subject"], "order: headers.etag", "{}", stdout(&compared));
+}
+
+#[test]
 fn masked_values_are_named_then_refused_at_apply() {
     let (source, directory) = (start(), TempDir::new().unwrap());
     let mut client = source.client();
@@ -390,7 +477,8 @@ fn key_is_sent_and_a_wrong_one_is_told() {
     };
     let refused = apply("wrong");
     assert_eq!(exit(&refused), 1);
-    assert!(stderr(&refused).contains("[UNAUTHORIZED]"), "{}", stderr(&refused));
+    let told = stderr(&refused);
+    assert!(told.contains("[UNAUTHORIZED]") && told.contains("from SVC_ADMIN_TOKEN"), "{told}");
     let applied = apply(key);
     assert_eq!(exit(&applied), 0, "{}", stderr(&applied));
     assert!(!stderr(&applied).contains(key) && !stderr(&applied).contains("without TLS"));

@@ -16,13 +16,13 @@ use crate::support::{echo_workflow, error, launch};
 const SIGNATURE: &str = "x-svc-package-signature";
 
 /// A pair of keys, made by openssl.
-struct Keys {
+pub(super) struct Keys {
     private: PathBuf,
     public: PathBuf,
 }
 
 impl Keys {
-    fn make(directory: &TempDir, name: &str) -> Self {
+    pub(super) fn make(directory: &TempDir, name: &str) -> Self {
         let file = |end: &str| directory.path().join(format!("{name}.{end}"));
         let keys = Self { private: file("key.pem"), public: file("pub.pem") };
         openssl(&["genpkey", "-algorithm", "ed25519", "-out", text(&keys.private)]);
@@ -30,7 +30,7 @@ impl Keys {
         keys
     }
 
-    fn sign(&self, file: &Path) {
+    pub(super) fn sign(&self, file: &Path) {
         let output = launch().args(&["package", "sign", "--key", text(&self.private), "-f", text(file)]);
         let output = output.output().unwrap();
         assert_eq!(exit(&output), 0, "{}", stderr(&output));
@@ -44,7 +44,7 @@ impl Keys {
     }
 
     /// A server that takes packages alone that this key has signed. `more` are further settings of `[packages]`.
-    fn server(&self, more: &str) -> ServerCommand {
+    pub(super) fn server(&self, more: &str) -> ServerCommand {
         let launch = launch();
         let settings = launch.directory().join("svc.toml");
         let pem = std::fs::read_to_string(&self.public).unwrap();

@@ -6,6 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use svc_testkit::server::ServerProcess;
 
+use crate::plugins;
 use crate::support::{channel, launch};
 
 /// A package in the making, compiled by the command for it.
@@ -13,12 +14,13 @@ pub(super) struct Package {
     directory: PathBuf,
     version: String,
     documents: Vec<(String, Value)>,
+    has_plugin: bool,
 }
 
 impl Package {
     pub(super) fn new(directory: &Path, version: &str) -> Self {
         let (directory, version) = (directory.to_owned(), version.to_owned());
-        Self { directory, version, documents: Vec::new() }
+        Self { directory, version, documents: Vec::new(), has_plugin: false }
     }
 
     /// Adds workflows that answer `text`, each behind a channel of its id.
@@ -38,6 +40,14 @@ impl Package {
         self
     }
 
+    /// Adds the plugin `shop` and a workflow that calls it, behind a channel.
+    pub(super) fn with_plugin(mut self) -> Self {
+        self.has_plugin = true;
+        let workflow = json!({"workflow_id": "price", "name": "price", "tasks": plugins::task("shop.price")});
+        let channel = channel("price", "price", json!({}));
+        self.with_document("w-price.json", workflow).with_document("c-price.json", channel)
+    }
+
     /// States a share of the traffic for every workflow.
     pub(super) fn with_rollout(mut self, share: Option<i64>) -> Self {
         for (_, document) in self.documents.iter_mut().filter(|(name, _)| name.starts_with("w-")) {
@@ -53,6 +63,9 @@ impl Package {
         let sources = tempfile::tempdir().unwrap();
         for (name, document) in &self.documents {
             std::fs::write(sources.path().join(name), document.to_string()).unwrap();
+        }
+        if self.has_plugin {
+            plugins::write_plugin(&sources.path().join("plugins/shop"));
         }
         let file = self.directory.join(format!("package-{}.json", self.version));
         let (from, to) = (sources.path().to_str().unwrap(), file.to_str().unwrap());

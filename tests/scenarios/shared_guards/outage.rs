@@ -53,11 +53,17 @@ fn channels_follow_their_policy_during_redis_outage() {
     let (status, components) = readiness(&mut client);
     assert_eq!((status, &components["cluster_redis"]), (503, &json!("error")));
     assert_eq!(components["database"], "ok");
+    let health = client.get("/health").unwrap();
+    let report = health.json();
+    assert_eq!((health.status, &report["status"]), (200, &json!("degraded")));
+    assert_eq!(report["components"]["cluster_redis"], "error");
+    assert!(report["cluster_redis"]["reason"].is_string(), "{report}");
 
     cluster.redis.restart().unwrap();
     for server in &servers {
         let mut client = server.client();
         eventually(|| readiness(&mut client).0 == 200);
+        assert_eq!(client.get("/health").unwrap().json()["components"]["cluster_redis"], "ok");
         assert_eq!(post(&mut client, "rate-deny").status, 200);
     }
     assert_eq!(post_with_key(&mut client, "keys-deny", "k").status, 200);

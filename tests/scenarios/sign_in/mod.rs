@@ -15,7 +15,7 @@ use svc_testkit::server::ServerProcess;
 use svc_testkit::tls::issue_certificate;
 use tempfile::TempDir;
 
-use crate::support::{channel, error, eventually, launch};
+use crate::support::{channel, echo_workflow, error, launch};
 use browser::Browser;
 
 const SECRET: &str = "a-state-secret-of-thirty-two-bytes";
@@ -155,11 +155,7 @@ fn person_signs_in_once_with_a_code() {
     assert_eq!(seen["query"], json!({"iss": world.provider.issuer()}));
     let token = oauth["grant"]["access_token"].as_str().unwrap();
     shop.refuse(&back, &begun.cookie);
-    eventually(|| {
-        let log = shop.server.log_text();
-        log.contains("code_refused") && log.contains("invalid_grant")
-    });
-    let log = shop.server.log_text();
+    let log = shop.server.wait_for_log(&["code_refused", "invalid_grant"]).unwrap();
     for secret in [token, "s3cret", SECRET] {
         assert!(!log.contains(secret), "{secret}");
     }
@@ -256,6 +252,27 @@ fn issuer_with_another_name_is_not_used() {
     let refused = shop.get("/login", "");
     error(&refused, 503, "SERVICE_UNAVAILABLE");
     assert!(refused.header("retry-after").is_some() && refused.header("set-cookie").is_none());
-    let log = shop.server.log_text();
-    assert!(log.contains("names another issuer"), "{log}");
+    shop.server.wait_for_log(&["names another issuer"]).unwrap();
+}
+
+#[test]
+fn validation_names_rival_of_sign_in_callback() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("taken")).unwrap();
+    let mut taken = channel("taken", "taken", json!({}));
+    taken["methods"] = json!(["GET"]);
+    taken["route_pattern"] = json!("/one/callback");
+    create_and_activate(&mut client, "channels", "channel_id", &taken).unwrap();
+    let block = json!({"redirect_uri": "https://shop.example/one/callback", "callback_path": "/one/callback",
+        "issuer": "https://id.example", "client_id": "basic", "client_secret": "s3cret", "state_secret": SECRET,
+        "return_to": {"allow_list": ["https://shop.example/"]}});
+    let mut login = channel("login", "taken", json!({"oauth2_login": block}));
+    login["methods"] = json!(["GET"]);
+    let validated = client.json("POST", "/api/v1/admin/channels/validate", &login).unwrap().json();
+    assert_eq!(validated["data"]["valid"], true, "{validated}");
+    let warnings = validated["data"]["warnings"].as_array().unwrap();
+    let field = "channel.config.oauth2_login.callback_path";
+    let rival = warnings.iter().find(|warning| warning["field"] == field).expect("the callback is taken");
+    assert_eq!(rival["message"], "active channel 'taken' claims '/one/callback' at the same priority");
 }

@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::server::ServerProcess;
 
 use super::{ends, hurried_command};
-use crate::support::{echo, eventually};
+use crate::support::{echo, eventually, launch};
 
 /// More than both socket buffers hold.
 const LARGE: usize = 24 << 20;
@@ -21,6 +22,31 @@ fn begin(server: &ServerProcess, length: usize, sent: &[u8]) -> TcpStream {
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(sent).unwrap();
     stream
+}
+
+/// Opens a connection that asks for the health of the process once.
+fn ask(server: &ServerProcess) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    stream
+}
+
+#[test]
+fn idle_connection_ends_when_draining_begins() {
+    let server = launch().env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "600").start().unwrap();
+    let mut idle = ask(&server);
+    let mut start = [0; 12];
+    idle.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    server.signal("TERM").unwrap();
+    let mut rest = String::new();
+    idle.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("HTTP/1.1 "), "it is closed in silence: {rest}");
+    // The service still accepts. A client that has just connected gets its first request served, and no other.
+    let mut answer = String::new();
+    ask(&server).read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
 }
 
 #[test]

@@ -77,6 +77,16 @@ const ROWS: &[Row] = &[
     ),
     Row(Check::SchemaWorkflow, |files| kafka(files, Value::Null), |files| kafka(files, json!("orders"))),
     Row(
+        Check::SchemaWorkflow,
+        |files| files.set(WORKFLOW, "/rollout", json!({"step": [10]})),
+        |files| files.set(WORKFLOW, "/rollout", json!({"steps": [10]})),
+    ),
+    Row(
+        Check::SchemaWorkflow,
+        |files| files.set(WORKFLOW, "/rollout_percentage", json!(101)),
+        |files| files.set(WORKFLOW, "/rollout_percentage", json!(100)),
+    ),
+    Row(
         Check::SchemaChannel,
         |files| files.set(CHANNEL, "/route_pattern", json!("orders")),
         |files| files.set(CHANNEL, "/route_pattern", json!("/orders/{id}")),
@@ -179,6 +189,11 @@ const ROWS: &[Row] = &[
         Check::ClosureChannelCall,
         |files| call(files, json!({"channel": "ordes", "output": "data.o"})),
         |files| call(files, json!({"channel": "orders", "output": "data.o"})),
+    ),
+    Row(
+        Check::ClosureChannelCall,
+        |files| files.set(WORKFLOW, "/rollout", json!({"steps": [10], "on_rollback": "ordes"})),
+        |files| files.set(WORKFLOW, "/rollout", json!({"steps": [10], "on_rollback": "orders"})),
     ),
     Row(
         Check::ClosureChannelCallDynamic,
@@ -359,6 +374,7 @@ fn each_check_of_the_table_is_tested() {
         Check::PackageName,
         Check::PackageVersion,
         Check::PackageContentHash,
+        Check::PackagePlugin,
         Check::PackageRequires,
         Check::ValuesForm,
         Check::ValuesUndeclared,

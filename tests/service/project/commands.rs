@@ -76,6 +76,8 @@ fn near_definition_is_warned_of_at_its_key() {
         ("channel_id: c\nname: c\nroute_pattern: /c\n", ":1:1"),
         ("fragment:\n  a: {tasks: []}\n", ":1:1"),
         ("- name: w\n  tasks: []\n", ":2:3"),
+        ("channel_id:c\nname:c\nroute_pattern:/c\n", ":1:1"),
+        ("name: a case\nworkflow: w.yaml\ninput: {}\n", ":2:1"),
     ] {
         directory.write("src/other.yaml", text);
         let ran = directory.run("lint src --format json");
@@ -334,5 +336,6 @@ fn statement_in_a_file_is_compiled_into_its_place() {
         let ran = Directory::new(&named(target)).run("lint src");
         assert_eq!(ran.code, 1, "{}", ran.err);
         assert!(ran.err.contains("[project.statement]") && ran.err.contains(why), "{target}: {}", ran.err);
+        assert_eq!(ran.err.matches("error: [").count(), 1, "{target}: {}", ran.err);
     }
 }

@@ -39,7 +39,7 @@ fn package_of(project: &Project, version: &str) -> Value {
         requires: boundary.union(&project.requires),
         activates: true,
     };
-    build_package(&linted, &header)
+    build_package(&linted, Vec::new(), &header)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::directory::Directory;
-use super::kit::{CHANNEL, Files, note};
+use super::kit::{CHANNEL, Files, channel, note, task};
 
 fn documented(timeout: &Value) -> Files {
     let schema = json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}});
@@ -27,6 +27,9 @@ fn openapi_of_a_project_is_printed_or_written() {
     let ran = directory.run("asyncapi src");
     let document: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((ran.code, &document["channels"]), (0, &json!({})));
+    assert!(ran.err.contains("note: the document is empty: no channel is of its kind"), "{}", ran.err);
+    let ran = directory.run("openapi src --tag shpo");
+    assert!(ran.err.contains("no channel with the tag 'shpo'"), "{}", ran.err);
 }
 
 #[test]
@@ -69,4 +72,46 @@ fn case_whose_data_breaks_response_schema_fails() {
     let ran = write(json!(7));
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.out.contains("data.note: ") && ran.out.contains("response.schema"), "{}", ran.out);
+}
+
+#[test]
+fn shaped_answer_without_a_sender_is_warned_of() {
+    let mappings = json!({"mappings": [{"path": "data._svc.response.status", "logic": 201}]});
+    let shaping = Files::default().tasks(json!([{"id": "g", "tasks": [task("s", "map", mappings)]}]));
+    let warned = |files: Files| {
+        let ran = Directory::new(&files).run("lint src");
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.err
+            .contains("workflow_id: the workflow 'orders' writes data._svc.response, and no channel sends it")
+    };
+    assert!(warned(shaping.clone()));
+    let shaped = json!({"response": {"mode": "shaped"}});
+    assert!(!warned(shaping.clone().set(CHANNEL, "/config", shaped.clone())));
+    let other = |config: Value| {
+        shaping.clone().file("channels/b.json", channel("b")).set("channels/b.json", "/config", config)
+    };
+    assert!(!warned(other(shaped)), "another channel sends it");
+    let accepted = json!({"request": {"mode": "accept"}, "response": {"mode": "shaped"}});
+    assert!(!warned(other(accepted)), "the state of a submission shows it");
+    for config in [
+        json!({"request": {"mode": "accept"}}),
+        json!({"request": {"mode": "var://request_mode"}}),
+        json!({"response": {"mode": "var://response_mode"}}),
+    ] {
+        assert!(!warned(shaping.clone().set(CHANNEL, "/config", config.clone())), "{config}");
+    }
+}
+
+#[test]
+fn parameter_of_no_route_is_warned_of() {
+    let warned = |route: &str| {
+        let read = json!({"var": "metadata.params.ordr_id"});
+        let files = Files::default().tasks(json!([note("n", &read)]));
+        let ran = Directory::new(&files.set(CHANNEL, "/route_pattern", json!(route))).run("lint src");
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.err.contains("no route has the parameter 'ordr_id', so that it is null, did you mean 'order_id'?")
+    };
+    assert!(warned("/orders/{order_id}"));
+    assert!(!warned("/orders/{ordr_id}"));
+    assert!(!warned("/orders"), "an envelope may bring parameters");
 }

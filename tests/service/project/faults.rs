@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use svc_project::{Finding, SetForm};
 
-use super::kit::{Files, channel, note, read, schedule, task};
+use super::kit::{CHANNEL, Files, channel, ids, note, read, schedule, task};
 
 /// Returns a project with fifty faults, spread over all kinds of documents.
 fn faulty() -> Files {
@@ -81,4 +81,17 @@ fn report_names_place_and_fix_of_every_fault() {
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(expected == report, "differs from faults.txt; run with UPDATE_GOLDEN=1:\n{report}");
     assert!(summary.errors + summary.warnings >= 50, "{summary}");
+}
+
+#[test]
+fn wrong_name_of_a_channel_is_reported_once() {
+    for name in [json!(""), json!(5)] {
+        let input = json!({"channel": name, "output": "data.o"});
+        let calls = Files::default().tasks(json!([task("c", "channel_call", input)]));
+        let reports = Files::default().set(CHANNEL, "/config", json!({"on_failure": name}));
+        for files in [calls, reports] {
+            let (findings, _) = files.lint(SetForm::Directory);
+            assert_eq!(ids(&findings).len(), 1, "{findings:#?}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ fn changed_package_header_or_content_is_refused() {
         requires: svc_project::Boundary::default(),
         activates: true,
     };
-    let package = build_package(&linted, &header);
+    let package = build_package(&linted, Vec::new(), &header);
     let problems = |change: fn(&mut Value)| {
         let mut package = package.clone();
         change(&mut package);
@@ -48,6 +48,9 @@ fn changed_package_header_or_content_is_refused() {
         problems(|package| package["channels"] = json!({})),
         ["parse.channel", "package.content_hash"]
     );
+    assert_eq!(problems(|package| package["plugins"] = json!({})), ["package.plugin"]);
+    let faulty = problems(|package| package["plugins"] = json!([{"manifest": {}}]));
+    assert!(faulty.len() > 1 && faulty.iter().all(|id| *id == "package.plugin"), "{faulty:?}");
     let mut faulty = problems(|package| package["workflows"][0]["tasks"][0]["id"] = json!(""));
     faulty.sort_unstable();
     assert_eq!(faulty, ["schema.workflow"]);

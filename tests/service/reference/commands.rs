@@ -12,9 +12,8 @@ fn describe(command: &Command, path: &str, page: &mut String) {
     let help = command.clone().bin_name(path).render_long_help().to_string();
     let help: Vec<_> = help.lines().map(str::trim_end).collect();
     page.push_str(&format!("\n## {path}\n\n```text\n{}\n```\n", help.join("\n").trim_end()));
-    let visible =
-        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
-    visible.for_each(|command| describe(command, &format!("{path} {}", command.get_name()), page));
+    let commands = command.get_subcommands().filter(|command| command.get_name() != "help");
+    commands.for_each(|command| describe(command, &format!("{path} {}", command.get_name()), page));
 }
 
 fn page() -> String {

@@ -2,10 +2,12 @@
 
 mod channels;
 mod commands;
+mod counts;
 mod endpoints;
 mod errors;
 mod expressions;
 mod functions;
+mod prices;
 mod project;
 
 use std::fmt::Write as _;

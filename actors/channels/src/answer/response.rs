@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use svc_contract::{DroppedPart, ResponseControl, ResponseShaper, ShapedAnswer};
-use svc_engine::{ElementIndex, RunOutcome, TaskError};
+use svc_engine::{ElementIndex, ElementIndexes, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use uuid::Uuid;
 
@@ -145,6 +145,8 @@ struct PublicError<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<ElementIndex>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    indexes: Option<&'a ElementIndexes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a Value>,
@@ -157,6 +159,7 @@ impl<'a> PublicError<'a> {
             message: if verbose { &error.message } else { TASK_FAILED },
             task_id: error.task_id.as_deref(),
             index: error.index,
+            indexes: error.indexes.as_deref(),
             status: error.http_status.filter(|_| verbose),
             body: error.body.as_deref().filter(|_| verbose),
         }

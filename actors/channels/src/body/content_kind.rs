@@ -26,6 +26,10 @@ pub enum ContentKind {
 impl ContentKind {
     /// Reads a content type, which may be empty.
     pub fn parse(content_type: &[u8]) -> Self {
+        // Most requests have it to the letter.
+        if content_type == b"application/json" {
+            return Self::Json;
+        }
         let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         let is = |name: &str| essence.eq_ignore_ascii_case(name.as_bytes());
         let suffix = essence.len().checked_sub(4).and_then(|at| essence.get(at..));

@@ -29,8 +29,23 @@ fn value_limit(text: &str) -> usize {
     text.len().saturating_mul(MAX_GROWTH).max(FREE)
 }
 
-/// Parses a text that may be JSON; any other is its own value.
+/// The mark with which some programs begin a text in UTF-8. It is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Parses a JSON text, with or without a byte order mark.
+///
+/// # Errors
+/// That of the parser.
+pub fn parse_json_text(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| match bytes.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => serde_json::from_slice(text),
+        None => Err(error),
+    })
+}
+
+/// Parses a text that may be JSON; any other is its own value, without a byte order mark.
 pub fn parse_text(text: &str) -> Value {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
@@ -40,4 +55,22 @@ pub fn parse_text(text: &str) -> Value {
 /// The reason why the text is not XML.
 pub fn parse_xml(text: &str) -> Result<Value, String> {
     parse_xml_within(text, value_limit(text)).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn byte_order_mark_is_no_part_of_text() {
+        for text in ["{\"a\":1}", "\u{feff}{\"a\":1}"] {
+            assert_eq!(parse_json_text(text.as_bytes()).unwrap(), json!({"a": 1}));
+            assert_eq!(parse_text(text), json!({"a": 1}));
+        }
+        assert_eq!(parse_text("\u{feff}good day"), json!("good day"));
+        let twice = parse_json_text("\u{feff}\u{feff}1".as_bytes());
+        assert!(twice.unwrap_err().to_string().contains("line 1 column 1"));
+    }
 }

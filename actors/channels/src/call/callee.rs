@@ -120,7 +120,8 @@ fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
     let place = cause.task_id.as_deref().map(|task| format!(", task '{task}'")).unwrap_or_default();
     // Errors of tasks; one of the workflow only sums them up.
     let has_several = outcome.errors.iter().filter(|error| error.code != ErrorCode::Workflow).count() > 1;
-    let detail = cause.detail.clone().or_else(|| has_several.then(|| describe(outcome.errors.iter()).into()));
+    let detail =
+        cause.detail.clone().or_else(|| has_several.then(|| Box::new(describe(outcome.errors.iter()))));
     Some(TaskError {
         detail,
         http_status: cause.http_status,

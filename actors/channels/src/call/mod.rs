@@ -27,11 +27,9 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::Value;
 use svc_engine::{CompileCx, CompiledTask, EngineBuilder, Function};
 use svc_functions::declarations::CHANNEL_CALL;
-use svc_model::FieldError;
 
 pub use directory::{ChannelDirectory, DirectoryHandle, NotCallable};
 use task::CallTask;
@@ -61,13 +59,7 @@ struct ChannelCall {
 }
 
 impl Function for ChannelCall {
-    fn entry(&self) -> &'static FunctionEntry {
-        &CHANNEL_CALL.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        CHANNEL_CALL.check(input, at, errors);
-    }
+    svc_functions::declared_by!(CHANNEL_CALL);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(CallTask::compile(input, cx, self.calls.clone(), self.limits)?))

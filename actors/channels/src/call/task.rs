@@ -6,13 +6,16 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, PausedChannel, Redaction,
-    TaskCx, TaskError, TaskOutcome,
+    CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Inputs, Path, PausedChannel,
+    Redaction, TaskCx, TaskError, TaskOutcome,
 };
-use svc_functions::declarations::channel_call::call_timeout;
+use svc_functions::declarations::channel_call::{CHANNEL_CALL, TIMEOUT_FORM, call_timeout};
 
 use super::callee::IncomingCall;
 use super::{CallLimits, DirectoryHandle, NotCallable};
+
+/// The input with the time limit.
+const TIMEOUT: &str = "timeout_ms";
 
 /// One `channel_call` of a workflow.
 pub(super) struct CallTask {
@@ -20,6 +23,8 @@ pub(super) struct CallTask {
     payload: CallPayload,
     output: Path,
     timeout: Option<Duration>,
+    /// The time limit, if it depends on the message.
+    computed_timeout: Option<Box<Inputs>>,
     calls: DirectoryHandle,
     limits: CallLimits,
 }
@@ -62,6 +67,7 @@ impl CallTask {
             payload,
             output: Path::parse_target(output).map_err(|error| format!("output: {error}"))?,
             timeout: input.get("timeout_ms").and_then(call_timeout),
+            computed_timeout: computed_timeout(input, cx)?,
             calls,
             limits,
         })
@@ -89,13 +95,17 @@ impl CallTask {
         } else {
             Map::new()
         };
+        let timeout = match &self.computed_timeout {
+            None => self.timeout,
+            Some(inputs) => Some(read_timeout(inputs, cx)?),
+        };
         let call = IncomingCall {
             payload,
             metadata,
             caller: cx.chain().last().cloned().unwrap_or_default(),
             chain,
             redaction: redaction.clone(),
-            limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
+            limit: timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
             until: cx.deadline(),
             trace_context: cx.trace_context().clone(),
             cancellation: cx.cancellation().cloned(),
@@ -103,6 +113,18 @@ impl CallTask {
         let data = callee.run_call(call).await?;
         cx.write(&self.output, data)
     }
+}
+
+/// Prepares a time limit that is no number: an expression, or a read of the message.
+fn computed_timeout(input: &Value, cx: &CompileCx<'_>) -> Result<Option<Box<Inputs>>, String> {
+    let written = input.get(TIMEOUT).filter(|value| value.is_object());
+    let inputs = written.map(|value| Inputs::new(&CHANNEL_CALL.entry, &json!({"timeout_ms": value}), cx));
+    Ok(inputs.transpose()?.map(Box::new))
+}
+
+fn read_timeout(inputs: &Inputs, cx: &TaskCx<'_>) -> Result<Duration, TaskError> {
+    let millis = inputs.require(cx, TIMEOUT)?;
+    call_timeout(&millis).ok_or_else(|| TaskError::validation(format!("{TIMEOUT}: {TIMEOUT_FORM}")))
 }
 
 impl CompiledTask for CallTask {

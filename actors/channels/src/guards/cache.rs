@@ -19,16 +19,9 @@ pub(crate) use flights::{CacheFlight, CacheFlights, FlightTurn};
 pub use namespaces::CacheNamespaces;
 pub(crate) use namespaces::{NamespaceCounters, NamespacedCache};
 
-use super::local_caches::ExpiringCache;
+use super::local_caches::{AnswerBound, ExpiringCache, LONGEST_LIFE};
 use crate::answer::response::ChannelResponse;
 use crate::digest::{self, Digest, DigestBuilder};
-
-/// Bytes of answers one channel keeps at most, 64 MiB.
-const MAX_BYTES: u64 = 64 << 20;
-/// Estimated size of an entry without its body and headers, in bytes.
-const OVERHEAD: usize = 256;
-/// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
-const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Facts of a request that distinguish its answer from others.
 const FACTS: [&str; 3] = ["http_method", "params", "query"];
@@ -148,15 +141,10 @@ pub(crate) struct ResponseCache {
 impl ResponseCache {
     /// Keeps answers for `ttl`, at most `max_entries` of them (0 for any number) and 64 MiB.
     pub(crate) fn new(ttl: Duration, max_entries: u64) -> Self {
-        let ttl = ttl.min(MAX_TTL);
-        // One bound holds both: no entry weighs less than its share of the bytes.
-        let share = MAX_BYTES.checked_div(max_entries).unwrap_or(0);
-        let capacity = if share == 0 { MAX_BYTES } else { share * max_entries };
+        let (ttl, bound) = (ttl.min(LONGEST_LIFE), AnswerBound::new(max_entries));
         let entries = Cache::builder()
-            .max_capacity(capacity)
-            .weigher(move |_, entry: &Entry| {
-                u32::try_from(share.max(size(&entry.answer))).unwrap_or(u32::MAX)
-            })
+            .max_capacity(bound.capacity)
+            .weigher(move |_, entry: &Entry| bound.weigh(size(&entry.answer)))
             .time_to_live(ttl)
             .build();
         Self { entries, ttl }
@@ -199,9 +187,9 @@ impl fmt::Debug for ResponseCache {
     }
 }
 
-fn size(answer: &ChannelResponse) -> u64 {
+fn size(answer: &ChannelResponse) -> usize {
     let headers: usize = answer.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-    (OVERHEAD + headers + answer.body.len()) as u64
+    headers + answer.body.len()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The expressions of guards: compiled at load and evaluated to truthy or falsy.
 
 use serde_json::{Map, Value};
+use svc_contract::is_truthy;
 use svc_engine::Expression;
 use svc_model::ServiceError;
 
@@ -66,35 +67,6 @@ impl ValidationGuard {
         match over_message(payload, metadata, |roots| holds(&self.0, roots, services)) {
             (true, metadata) => Ok(metadata),
             (false, _) => Err(ServiceError::validation("Input validation failed")),
-        }
-    }
-}
-
-/// Null, false, zero, and the empty string and array are falsy; an empty object is not.
-fn is_truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(value) => *value,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(_) => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::is_truthy;
-
-    #[test]
-    fn only_the_empty_and_the_false_fail() {
-        for falsy in [json!(null), json!(false), json!(0), json!(0.0), json!(""), json!([])] {
-            assert!(!is_truthy(&falsy), "{falsy}");
-        }
-        for truthy in [json!(true), json!(1), json!(-0.1), json!("0"), json!([0]), json!({})] {
-            assert!(is_truthy(&truthy), "{truthy}");
         }
     }
 }

@@ -13,11 +13,8 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::time::Instant;
 
-use super::local_caches::ExpiringCache;
+use super::local_caches::{ExpiringCache, LONGEST_LIFE};
 use crate::digest::{self, Digest};
-
-/// Longest window, a hundred years: beyond it instants cannot be computed safely.
-const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// The keys seen within the window. Cheap to clone; clones share the claims.
 #[derive(Clone)]
@@ -38,7 +35,7 @@ struct KeyHolder {
 impl IdempotencyKeys {
     /// Creates keys whose claims last for `window`, at most `max_entries` of them; 0 for any number.
     pub(crate) fn new(window: Duration, max_entries: u64) -> Self {
-        let window = window.min(MAX_TTL);
+        let window = window.min(LONGEST_LIFE);
         // Least recently used: the default policy may refuse to keep a newcomer, which would let its duplicate pass.
         let cache = Cache::builder().eviction_policy(EvictionPolicy::lru()).time_to_live(window);
         let cache = if max_entries == 0 { cache } else { cache.max_capacity(max_entries) };

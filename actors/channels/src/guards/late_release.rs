@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_supervision::Backoff;
 use slog::Logger;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
@@ -14,11 +15,10 @@ use crate::shared_cache::SharedCache;
 
 /// Most keys of a channel that wait for their release: more than claims are in flight when a cache hangs.
 const MAX_PENDING: usize = 4096;
-/// First pause between two attempts; doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Time after which a key is left to end by itself.
-const LONGEST: Duration = Duration::from_secs(600);
+/// Pauses between two attempts to write to a store that does not answer.
+pub(super) const LATE_BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
+/// Time after which a key is left to end by itself, and a write is given up.
+pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(600);
 
 /// The keys of a channel that wait for their release. Cheap to clone; clones share the bound.
 #[derive(Clone)]
@@ -43,15 +43,15 @@ impl LateReleases {
     ) {
         let Ok(pending) = Arc::clone(&self.0).try_acquire_owned() else { return };
         tokio::task::spawn_local(async move {
-            let end = Instant::now() + life.min(LONGEST);
-            let mut pause = FIRST_PAUSE;
+            let end = Instant::now() + life.min(LONGEST_RETRY);
+            let mut delays = LATE_BACKOFF.delays();
             while let Err(error) = cache.release(key.clone(), owner.clone()).await {
+                let pause = delays.next_delay();
                 if Instant::now() + pause >= end {
                     slog::warn!(log, "an idempotency key is not given back, it ends by itself"; "reason" => %error);
                     break;
                 }
                 sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
             }
             drop(pending);
         });

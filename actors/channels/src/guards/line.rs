@@ -230,24 +230,29 @@ impl CompiledChannel {
     async fn walk_rules(&self, rules: &[Rule], passage: &mut Passage<'_>) -> Result<(), GuardRefusal> {
         let ingress = passage.source.ingress();
         for rule in rules.iter().filter(|rule| rule.ingresses.contains(&ingress)) {
+            // The guards that wait for others are boxed: the future of every message would hold them, and is moved.
             let met = match rule.step {
-                Step::RateLimit => self.check_rate(passage).await,
+                Step::RateLimit if self.guards.rate_limit.is_none() => continue,
+                Step::RateLimit => Box::pin(self.check_rate(passage)).await,
                 Step::Shape => self.check_shape(passage),
-                Step::Credentials => self.authenticate(passage).await,
-                Step::Quota => self.check_quota(passage).await,
+                Step::Credentials if self.guards.credentials.is_none() => continue,
+                Step::Credentials => Box::pin(self.authenticate(passage)).await,
+                Step::Quota if self.guards.quota.is_none() => continue,
+                Step::Quota => Box::pin(self.check_quota(passage)).await,
                 Step::CallQuota if self.guards.call_quota.is_none() && !passage.has_consumer_quota() => {
-                    Ok(())
+                    continue;
                 }
                 Step::CallQuota => Box::pin(self.check_call_quota(passage)).await,
                 Step::Origin => self.check_origin(passage),
-                Step::SignIn if self.guards.sign_in.is_none() => Ok(()),
+                Step::SignIn if self.guards.sign_in.is_none() => continue,
                 Step::SignIn => Box::pin(self.sign_in(passage)).await,
                 Step::Message => self.read_message(passage),
                 Step::Schema => self.check_schema(passage),
                 Step::Validation => self.validate(passage),
                 Step::IdempotencyKey => self.find_idempotency_key(passage),
                 Step::CacheKey => self.find_cache_key(passage),
-                Step::Repeats => self.check_repeats(passage).await,
+                Step::Repeats if !passage.may_repeat() => continue,
+                Step::Repeats => Box::pin(self.check_repeats(passage)).await,
                 Step::Backpressure => self.acquire_permit(passage),
             };
             if let Err(mut refusal) = met {
@@ -303,6 +308,22 @@ mod tests {
     fn events_of_batches_meet_the_steps_of_messages() {
         assert_eq!(LINE[MESSAGE].step, Step::Message);
         assert_eq!(LINE[BACKPRESSURE].step, Step::Backpressure);
+    }
+
+    #[test]
+    fn manual_lists_guards_in_their_order() {
+        let manual = include_str!("../../../../docs/channels.md");
+        let (_, list) = manual.split_once("The guards run in this order").expect("the manual has the order");
+        let (list, _) = list.split_once("\n\n").expect("the paragraph ends");
+        let listed: Vec<_> = list.split('`').skip(1).step_by(2).collect();
+        let mut expected = Vec::new();
+        for name in LINE.iter().map(|rule| rule.step.name()) {
+            // Shape and message are no guards that a channel configures.
+            if !["shape", "message"].contains(&name) && !expected.contains(&name) {
+                expected.push(name);
+            }
+        }
+        assert_eq!(listed, expected);
     }
 
     #[test]

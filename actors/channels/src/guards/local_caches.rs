@@ -6,9 +6,40 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::task::{JoinError, spawn_blocking};
+
+/// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
+pub(super) const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Bytes of answers that one cache of a channel keeps at most, 64 MiB.
+const MAX_BYTES: u64 = 64 << 20;
+/// Estimated size of an answer without its texts, in bytes.
+const OVERHEAD: usize = 256;
+
+/// The bound of a cache of answers: a number of entries and 64 MiB, held by one weight.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerBound {
+    /// Least weight of an entry: its share of the bytes, so that no more entries fit than there may be.
+    share: u64,
+    /// The weight of all entries at most.
+    pub(super) capacity: u64,
+}
+
+impl AnswerBound {
+    /// Creates the bound of at most `max_entries` entries; 0 for any number.
+    pub(super) fn new(max_entries: u64) -> Self {
+        let share = MAX_BYTES.checked_div(max_entries).unwrap_or(0);
+        Self { share, capacity: if share == 0 { MAX_BYTES } else { share * max_entries } }
+    }
+
+    /// Returns the weight of an entry whose texts have so many bytes.
+    pub(super) fn weigh(self, bytes: usize) -> u32 {
+        u32::try_from(self.share.max((OVERHEAD + bytes) as u64)).unwrap_or(u32::MAX)
+    }
+}
 
 /// A cache whose entries expire.
 pub(super) trait ExpiringCache: Send + Sync {

@@ -99,11 +99,12 @@ impl Guards {
             let before = previous.and_then(|previous| previous.quota.as_deref());
             RateGuard::quota(name, block, services, before).map(|guard| guard.report(reports))
         });
+        let credentials = build_credentials(config, services, references, previous);
         let call_quota = config.quota.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.call_quota.as_deref());
-            CallQuotaGuard::build(&row.channel_id, block, services, before)
+            let credential = credentials.as_ref().and_then(|built| built.as_ref().ok()?.header());
+            CallQuotaGuard::build(&row.channel_id, block, credential, services, before)
         });
-        let credentials = build_credentials(config, services, references, previous);
         let sign_in = config.oauth2_login.as_ref().map(|block| match references {
             Some(references) => SignInGuard::build(name, block, references, services),
             None => {

@@ -117,6 +117,11 @@ impl<'m> Passage<'m> {
         consumer_of(self.identity.as_ref()).is_some_and(|consumer| consumer.quota.is_some())
     }
 
+    /// Returns `true` if an equal message may have come before: it has a key of either kind.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.idempotency_key.is_some() || self.message.cache_key.is_some()
+    }
+
     pub(super) fn new(source: MessageSource<'m>, payload: Value, metadata: Map<String, Value>) -> Self {
         Self {
             source,

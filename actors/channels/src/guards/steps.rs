@@ -216,9 +216,6 @@ impl CompiledChannel {
             }
         }
         let (idempotency_key, cache_key) = (&passage.idempotency_key, &passage.message.cache_key);
-        if idempotency_key.is_none() && cache_key.is_none() {
-            return Ok(());
-        }
         // A record comes again with the same owner, whom its own claim does not refuse.
         let (owner, is_request) = match &passage.source {
             MessageSource::Record(record) => (Some(record.claim_owner()), false),

@@ -26,7 +26,6 @@ impl TraceIds {
 /// One message of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DurationExemplar {
-    /// Its trace.
     pub trace: TraceIds,
     /// Its duration.
     pub seconds: f64,

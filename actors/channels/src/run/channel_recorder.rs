@@ -1,12 +1,15 @@
 //! The recorder of a channel: which of its runs are recorded for backtests, and how.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use svc_engine::{DropPath, RecordingMode, RecordingOptions};
+use svc_engine::{DropPath, MetadataReads, RecordingMode, RecordingOptions};
 use svc_model::config::TracingConfig;
 use svc_traces::RecordPolicy;
 use uuid::Uuid;
 
 use crate::ended_runs::RunSource;
+use crate::metadata::read_run_key;
 use crate::services::ChannelServices;
 
 /// The recording of the runs of one channel.
@@ -30,13 +33,15 @@ impl ChannelRecorder {
     /// The reason to quarantine the channel: a path that is never recorded cannot be read.
     pub(crate) fn build(
         block: &TracingConfig,
+        validation_logic: Option<&Value>,
         services: &ChannelServices,
     ) -> Result<Option<Box<Self>>, String> {
         let policy = services.traces.as_ref().and_then(|traces| traces.record_policy(block));
         let Some(policy) = policy else { return Ok(None) };
         let paths: Result<Vec<_>, _> = policy.drop.iter().map(|path| DropPath::parse(path)).collect();
         let paths = paths.map_err(|why| format!("tracing.record.drop: {why}"))?;
-        let options = RecordingOptions { max_bytes: policy.max_bytes, drop: paths.into() };
+        let guard_reads = validation_logic.map(|logic| Arc::new(MetadataReads::collect([logic])));
+        let options = RecordingOptions { max_bytes: policy.max_bytes, drop: paths.into(), guard_reads };
         Ok(Some(Box::new(Self { policy, options })))
     }
 
@@ -66,8 +71,4 @@ impl ChannelRecorder {
     pub(super) fn options(&self) -> RecordingOptions {
         self.options.clone()
     }
-}
-
-fn read_run_key(metadata: &Map<String, Value>) -> Option<&str> {
-    metadata.get("run")?.get("key")?.as_str()
 }

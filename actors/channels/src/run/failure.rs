@@ -30,7 +30,23 @@ struct Errors<'o> {
     errors: &'o [TaskError],
 }
 
+/// The data of a scheduled run that went on after errors. No data document has a member of that name by itself.
+#[derive(Serialize)]
+struct DataAndErrors<'o> {
+    data: &'o Value,
+    #[serde(rename = "_svc_errors")]
+    errors: &'o [TaskError],
+}
+
 impl CompiledChannel {
+    /// The data of a scheduled run and the errors that it went on after, JSON. The data alone if both are larger than a
+    /// result may be; nothing if they are too.
+    pub(crate) fn serialize_with_errors(&self, outcome: &RunOutcome) -> Option<String> {
+        let (data, errors) = (&outcome.message.data, newest(&outcome.errors, KEPT_ERRORS));
+        let both = self.serialize_result(&DataAndErrors { data, errors }).ok();
+        both.or_else(|| self.serialize_result_if_small(data))
+    }
+
     /// The errors of a failed run, JSON; nothing if they are larger than a result may be.
     pub(crate) fn serialize_errors(&self, outcome: &RunOutcome) -> Option<String> {
         let errors = newest(&outcome.errors, KEPT_ERRORS);

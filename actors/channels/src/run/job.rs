@@ -25,41 +25,45 @@ use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run; one that waits in the database has
-    /// none. An idempotency key is given back when the queue shed the message, and if its answer would be kept although
-    /// nothing was written. After any other error the message may have been stored: the key is given back only if the
-    /// next delivery learns that the first one arrived.
-    pub(crate) async fn enqueue(
-        &self,
+    /// none. An idempotency key is given back when the queue shed the message, and when nothing was written. After any
+    /// other error the message may have been stored: the key is given back only if the next delivery learns that the first
+    /// one arrived.
+    ///
+    /// An `async fn` would hold the message twice.
+    pub(crate) fn enqueue<'r>(
+        &'r self,
         admitted: AdmittedMessage,
-        (request_id, trace_context): (&str, &TraceContext),
+        (request_id, trace_context): (&'r str, &'r TraceContext),
         is_paused: bool,
-    ) -> Result<ChannelResponse, ServiceError> {
+    ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> + 'r {
         let PreparedJob { job, terms, claim } = self.prepare_job(admitted, trace_context, is_paused);
-        let request_id = Some(request_id).filter(|id| !id.is_empty());
-        let accepted = match (&self.services.traces, terms) {
-            (Some(traces), None) if self.starts_early() => traces.submit_early(job, request_id).await,
-            (Some(traces), None) => traces.submit(job, request_id).await,
-            // By value it would make the future of every submission larger.
-            (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
-            (None, _) => {
-                let what = "This service accepts no asynchronous submissions";
-                Err(SubmitError::Shed(ServiceError::unavailable(what)))
+        async move {
+            let request_id = Some(request_id).filter(|id| !id.is_empty());
+            let accepted = match (&self.services.traces, terms) {
+                (Some(traces), None) if self.starts_early() => traces.submit_early(job, request_id).await,
+                (Some(traces), None) => traces.submit(job, request_id).await,
+                // By value it would make the future of every submission larger.
+                (Some(traces), Some(terms)) => Box::pin(traces.submit_waiting(job, terms, request_id)).await,
+                (None, _) => {
+                    let what = "This service accepts no asynchronous submissions";
+                    Err(SubmitError::Shed(ServiceError::unavailable(what)))
+                }
+            };
+            let is_given_back = accepted.as_ref().err().is_some_and(|error| self.gives_key_back(error));
+            if let Some(claim) = claim.filter(|_| is_given_back) {
+                claim.release(&self.services).await;
             }
-        };
-        let is_given_back = accepted.as_ref().err().is_some_and(|error| self.gives_key_back(error));
-        if let Some(claim) = claim.filter(|_| is_given_back) {
-            claim.release(&self.services).await;
+            let accepted = accepted?;
+            let body = serde_json::to_string(&AcceptedBody {
+                trace_id: accepted.trace_id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
+                trace_token: &accepted.trace_token,
+            });
+            let body =
+                body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
+            let mut answer = ChannelResponse::json(202, body);
+            answer.set_trace_id(accepted.trace_id);
+            Ok(answer)
         }
-        let accepted = accepted?;
-        let body = serde_json::to_string(&AcceptedBody {
-            trace_id: accepted.trace_id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
-            trace_token: &accepted.trace_token,
-        });
-        let body =
-            body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-        let mut answer = ChannelResponse::json(202, body);
-        answer.set_trace_id(accepted.trace_id);
-        Ok(answer)
     }
 
     /// Makes the job of an admitted message.
@@ -94,9 +98,8 @@ impl CompiledChannel {
     pub(super) fn gives_key_back(&self, error: &SubmitError) -> bool {
         match error {
             SubmitError::Uncertain(_) => false,
-            SubmitError::Shed(_) => true,
-            // An error that is kept would be the answer to the repeats of a message that never ran.
-            SubmitError::Unwritten(_) => self.guards.accept_repeats() || self.guards.replays_answers(),
+            // Nothing ran and nothing will: a key that stays claimed would have every repeat answered as done.
+            SubmitError::Shed(_) | SubmitError::Unwritten(_) => true,
             SubmitError::Failed(_) => self.guards.accept_repeats(),
         }
     }
@@ -109,62 +112,71 @@ impl CompiledChannel {
 
     /// Runs an accepted job, no longer than `limit`, with the version of the workflow that is `pinned`. It passed its guards
     /// when it was accepted; only a job without a permit acquires one.
-    pub(crate) async fn run_job(
+    ///
+    /// An `async fn` would hold the job twice.
+    pub(crate) fn run_job(
         &self,
         mut job: Job,
         limit: Duration,
         pinned: Option<PinnedVersion>,
-    ) -> JobResult {
-        if job.hold.is_none() {
-            match self.guards.permit() {
-                Ok(permit) => job.hold = permit.map(JobHold::new),
-                Err(NoPermit) => {
-                    let ended = JobOutcome::Busy(Box::new(job));
-                    return JobResult::bare(ended, Duration::ZERO);
-                }
-            }
-        }
-        let mut recorder = OutcomeRecorder::start(&self.meters);
+    ) -> impl Future<Output = JobResult> + '_ {
         let cancellation = job.attempt.as_ref().map(|attempt| Arc::clone(attempt.cancellation()));
-        recorder.cancellation.clone_from(&cancellation);
-        if let Err(refused) = self.admit_unguarded(&mut job).await {
-            return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
+        async move {
+            if self.hold_permit(&mut job).is_err() {
+                return JobResult::bare(JobOutcome::Busy(Box::new(job)), Duration::ZERO);
+            }
+            let mut recorder = OutcomeRecorder::start(&self.meters);
+            recorder.cancellation.clone_from(&cancellation);
+            // Rare: by value it would make the future of every job larger.
+            if let Some(kind) = UnguardedJob::find(&job)
+                && let Err(refused) = Box::pin(self.admit_unguarded(&mut job, kind)).await
+            {
+                return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
+            }
+            let spans = &self.services.spans;
+            let submission = job.trace_headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+            let mut span = spans
+                .new_trace()
+                .begin_linked(&spans.extract(submission), || SpanDraft::job(&self.name, job.trace_id));
+            recorder.trace = TraceIds::new(span.context().exported_trace_id(), Some(job.trace_id));
+            if metadata::read_run_key(&job.metadata).is_none() {
+                // It was accepted before runs had keys.
+                metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());
+            }
+            let run = Run {
+                id: job.trace_id,
+                source: RunSource::Async,
+                payload: job.payload,
+                metadata: job.metadata,
+                bucket: job.bucket,
+                limit: Some(self.deadline(limit)),
+                trace_context: span.context().clone(),
+                recording: Recording { steps: self.records_steps(), changes: true, metadata: true },
+                caller: None,
+                pinned,
+                cancellation,
+            };
+            let mut report = self.execute(run).await;
+            drop(job.hold);
+            report.mark_failed(&mut span);
+            let errors_only = self.tracing.as_ref().is_some_and(|policy| policy.errors_only);
+            let ended = self.conclude(&mut report, errors_only);
+            recorder.outcome = match ended {
+                JobOutcome::Paused { .. } => None,
+                JobOutcome::Completed { .. } => Some(MessageOutcome::Ok),
+                _ if report.end() == RunEnd::TimedOut => Some(MessageOutcome::Timeout),
+                _ => Some(MessageOutcome::Error),
+            };
+            self.build_job_result(ended, report, errors_only, recorder.started)
         }
-        let spans = &self.services.spans;
-        let submission = job.trace_headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let mut span = spans
-            .new_trace()
-            .begin_linked(&spans.extract(submission), || SpanDraft::job(&self.name, job.trace_id));
-        recorder.trace = TraceIds::new(span.context().exported_trace_id(), Some(job.trace_id));
-        if !metadata::has_run_key(&job.metadata) {
-            // It was accepted before runs had keys.
-            metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());
+    }
+
+    /// Takes a permit for a job that has none.
+    fn hold_permit(&self, job: &mut Job) -> Result<(), NoPermit> {
+        if job.hold.is_none() {
+            job.hold = self.guards.permit()?.map(JobHold::new);
         }
-        let run = Run {
-            id: job.trace_id,
-            source: RunSource::Async,
-            payload: job.payload,
-            metadata: job.metadata,
-            bucket: job.bucket,
-            limit: Some(self.deadline(limit)),
-            trace_context: span.context().clone(),
-            recording: Recording { steps: self.records_steps(), changes: true, metadata: true },
-            caller: None,
-            pinned,
-            cancellation,
-        };
-        let mut report = self.execute(run).await;
-        drop(job.hold);
-        report.mark_failed(&mut span);
-        let errors_only = self.tracing.as_ref().is_some_and(|policy| policy.errors_only);
-        let ended = self.conclude(&mut report, errors_only);
-        recorder.outcome = match ended {
-            JobOutcome::Paused { .. } => None,
-            JobOutcome::Completed { .. } => Some(MessageOutcome::Ok),
-            _ if report.end() == RunEnd::TimedOut => Some(MessageOutcome::Timeout),
-            _ => Some(MessageOutcome::Error),
-        };
-        self.build_job_result(ended, report, errors_only, recorder.started)
+        Ok(())
     }
 
     /// Returns the result of a job that ran.
@@ -195,13 +207,12 @@ impl CompiledChannel {
 
     /// Applies the guards of a call to a job that was accepted without any: the report of a failure, whose caller is the
     /// channel that failed, and a rerun, whose caller is this one.
-    async fn admit_unguarded(&self, job: &mut Job) -> Result<(), JobFailure> {
-        let (what, caller) = if job.metadata.contains_key(FAILURE_OF) {
-            ("report", job.payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned())
-        } else if job.metadata.contains_key(RERUN) {
-            ("rerun", self.name.to_string())
-        } else {
-            return Ok(());
+    async fn admit_unguarded(&self, job: &mut Job, kind: UnguardedJob) -> Result<(), JobFailure> {
+        let (what, caller) = match kind {
+            UnguardedJob::Report => {
+                ("report", job.payload.get("channel").and_then(Value::as_str).unwrap_or_default().to_owned())
+            }
+            UnguardedJob::Rerun => ("rerun", self.name.to_string()),
         };
         let (payload, metadata) = (std::mem::take(&mut job.payload), std::mem::take(&mut job.metadata));
         let admitted = self.admit_accepted(&caller, payload, metadata).await;
@@ -236,7 +247,12 @@ impl CompiledChannel {
         if errors_only && report.is_clean() {
             return JobOutcome::Completed { result: None };
         }
-        match self.serialize_result(&report.whole_message()) {
+        // The control document of a shaped answer decides what the token of the work shows.
+        let message = match self.shapes_answers() {
+            true => report.message_with_control(),
+            false => report.whole_message(),
+        };
+        match self.serialize_result(&message) {
             Ok(result) => JobOutcome::Completed { result: Some(result) },
             Err(ResultError::TooLarge { message }) => JobOutcome::TooLarge { message },
             Err(ResultError::Unserializable(error)) => {
@@ -259,6 +275,22 @@ pub(super) struct PreparedJob {
 struct AcceptedBody<'a> {
     trace_id: &'a str,
     trace_token: &'a str,
+}
+
+/// A kind of job that was accepted without guards.
+#[derive(Clone, Copy)]
+enum UnguardedJob {
+    /// The report of a failure.
+    Report,
+    Rerun,
+}
+
+impl UnguardedJob {
+    /// Finds the kind of a job; `None` for one that passed its guards.
+    fn find(job: &Job) -> Option<Self> {
+        let kinds = [(FAILURE_OF, Self::Report), (RERUN, Self::Rerun)];
+        kinds.into_iter().find(|(mark, _)| job.metadata.contains_key(*mark)).map(|(_, kind)| kind)
+    }
 }
 
 /// Returns the headers of a trace context, as a job keeps them until it runs.

@@ -154,7 +154,6 @@ impl CompiledChannel {
             (pinned.as_ref().is_none_or(|pinned| pinned.flow.is_none()), &self.services.engine);
         let executed = match pinned.and_then(|pinned| pinned.flow) {
             None => Either::Left(engine.run(&self.flow, message, options)),
-            // Rare, so that it has a future of its own.
             Some(flow) => Either::Right(Box::pin(async move { engine.run(&flow, message, options).await })),
         };
         let watched = self.services.metrics.ended_runs().begin();
@@ -169,7 +168,7 @@ impl CompiledChannel {
             if let Some(started) = watched {
                 self.record_ended(&outcome, source, started);
             }
-            RunReport { outcome }
+            RunReport { outcome: Box::new(outcome) }
         })
     }
 

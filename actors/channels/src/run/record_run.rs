@@ -26,7 +26,6 @@ use crate::refusal;
 /// The request to run a record.
 #[derive(Debug)]
 pub struct RecordRun {
-    /// The record.
     pub record: Arc<TopicRecord>,
     /// Upper bound of the duration of the run; the channel may set a lower one.
     pub limit: Duration,
@@ -63,7 +62,6 @@ pub enum RecordOutcome {
 /// The result of an attempt at a record.
 #[derive(Debug)]
 pub struct RecordResult {
-    /// The outcome.
     pub outcome: RecordOutcome,
     /// The work that is left once it is known what becomes of the record; `None` if the record met no
     /// channel, or is deferred.

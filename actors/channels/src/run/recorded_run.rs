@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use svc_engine::{RecordingResult, RunOutcome, Unrecorded};
 use svc_model::RunEnd;
+use svc_model::id::new_ordered_id;
 use svc_traces::NewRunRecording;
 
 use super::channel_recorder::RunInRecording;
@@ -27,6 +28,7 @@ impl CompiledChannel {
         };
         let Ok(text) = serde_json::to_string(&recording) else { return };
         let row = NewRunRecording {
+            id: new_ordered_id().to_string(),
             run_id: outcome.message.id.to_string(),
             run_key: run.run_key,
             channel_id: Arc::clone(&self.id),

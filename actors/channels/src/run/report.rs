@@ -16,14 +16,13 @@ use super::failure;
 use crate::compiled_channel::CompiledChannel;
 use crate::metrics::MessageOutcome;
 
-/// A run that has ended.
+/// A run that has ended. Its outcome is large, and moves through several futures.
 pub(crate) struct RunReport {
-    pub(crate) outcome: RunOutcome,
+    pub(crate) outcome: Box<RunOutcome>,
 }
 
 /// The call of a paused channel that ended a run.
 pub(crate) struct PausedCall {
-    /// Id of the channel.
     pub(crate) channel_id: Arc<str>,
     /// The error, for operators.
     pub(crate) message: String,
@@ -79,6 +78,11 @@ impl RunReport {
     pub(crate) fn data(&mut self) -> &mut Value {
         ResponseControl::take(&mut self.outcome.message.data);
         &mut self.outcome.message.data
+    }
+
+    /// Returns the whole message with the control document, which its readers remove.
+    pub(crate) fn message_with_control(&self) -> StoredMessage<'_> {
+        StoredMessage::from_outcome(&self.outcome)
     }
 
     /// Returns the whole message, as the traces of accepted work and of records keep it.

@@ -47,9 +47,9 @@ pub struct ScheduledRun {
 /// The result of a scheduled run.
 #[derive(Debug)]
 pub struct ScheduledRunResult {
-    /// The outcome.
     pub outcome: ScheduledRunOutcome,
-    /// The data document as the tasks left it, JSON, if a trace keeps it; of a run that failed its errors.
+    /// The data document as the tasks left it, JSON, if a trace keeps it, with the errors that the run went on after; of
+    /// a run that failed its errors.
     pub result: Option<String>,
     /// The execution trace, JSON, if the channel keeps one.
     pub task_trace: Option<String>,
@@ -169,7 +169,11 @@ impl CompiledChannel {
         ScheduledRunResult {
             result: match (is_kept, &failure) {
                 (false, _) => None,
-                (true, None) => self.serialize_result_if_small(report.data()),
+                (true, None) if report.is_clean() => self.serialize_result_if_small(report.data()),
+                (true, None) => {
+                    report.data();
+                    self.serialize_with_errors(&report.outcome)
+                }
                 (true, Some(_)) => self.serialize_errors(&report.outcome),
             },
             task_trace: self.serialize_task_trace(task_trace),

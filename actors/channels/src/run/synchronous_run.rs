@@ -4,6 +4,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::mem;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,8 +69,11 @@ struct RenderedRun<S> {
     is_clean: bool,
     end: RunEnd,
     /// The whole run, if its caller asked for a profile.
-    profiled: Option<Box<RunReport>>,
+    profiled: Option<RunReport>,
 }
+
+/// A rendered run, whose trace `S` stores, or a run without an answer.
+type RenderResult<S> = Result<RenderedRun<Pin<Box<S>>>, Box<FailedAnswer>>;
 
 /// The end of a run without an answer.
 struct FailedAnswer {
@@ -97,54 +101,57 @@ impl CompiledChannel {
     /// Runs an admitted message, renders its response, and judges the run: one that went on after an error which its
     /// workflow does not tolerate is answered and counts as an error, as at every other ingress. In trace mode `sync`
     /// the response proves that its trace is stored.
-    pub(crate) async fn run(
-        &self,
+    ///
+    /// An `async fn` would hold the message twice, and the future is moved for every message.
+    pub(crate) fn run<'r>(
+        &'r self,
         mut admitted: AdmittedMessage,
-        RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'_>,
+        RunOrigin { request_id, trace_context, crash_trace }: RunOrigin<'r>,
         arrived: Instant,
-    ) -> Result<AnsweredRun, ServiceError> {
+    ) -> impl Future<Output = Result<AnsweredRun, ServiceError>> + 'r {
         let (run, begun) = self.prepare_run(&mut admitted, request_id, trace_context);
-        // What follows a run that failed is rare and large, so that it has futures of its own.
-        let executed = AssertUnwindSafe(self.execute(run))
-            .catch_unwind()
-            .or_else(|panic| Box::pin(self.record_crash(&begun, crash_trace, panic)));
-        let Ok(report) = executed.await;
-        let took = begun.started.elapsed();
-        let RenderedRun { mut rendered, storing, is_clean, end, profiled } =
-            match self.render_run(&begun, took, report, admitted.profile) {
-                Ok(rendered) => rendered,
-                Err(failed) => return Err(Box::pin(self.record_failure(&begun, took, failed)).await),
-            };
-        let (mut trace_store, mut is_stored) = (None, false);
-        if let Some(storing) = storing {
-            let since = Instant::now();
-            is_stored = storing.await?;
-            trace_store = Some(since.elapsed());
+        let executed = AssertUnwindSafe(self.execute(run)).catch_unwind();
+        async move {
+            // What follows a run that failed is rare and large, so that it has futures of its own.
+            let crashed = |panic| Box::pin(self.record_crash(&begun, crash_trace, panic));
+            let Ok(report) = executed.or_else(crashed).await;
+            let took = begun.started.elapsed();
+            let RenderedRun { mut rendered, storing, is_clean, end, profiled } =
+                match self.render_run(&begun, took, report, admitted.profile) {
+                    Ok(rendered) => rendered,
+                    Err(failed) => return Err(Box::pin(self.record_failure(&begun, took, failed)).await),
+                };
+            let (mut trace_store, mut is_stored) = (None, false);
+            if let Some(storing) = storing {
+                let since = Instant::now();
+                is_stored = storing.await?;
+                trace_store = Some(since.elapsed());
+            }
+            let has_profile = profiled.is_some();
+            if let Some(report) = profiled {
+                let timings = &report.outcome.timings;
+                let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
+                let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
+                self.renderer(&begun).add_profile(&mut rendered, &report.outcome, &profile)?;
+            }
+            // The cache may be slow, and the run is over.
+            drop(admitted.permit);
+            let is_miss = admitted.cache_key.is_some();
+            if let Some(key) = admitted.cache_key.filter(|_| is_clean && !has_profile) {
+                let (answer, services) = (&rendered.answer, &self.services);
+                self.guards.store_response(&self.name, key, admitted.cache_counters, answer, services).await;
+            }
+            drop(admitted.flight);
+            // These headers are of this run: what a cache hands out later is another answer.
+            if is_miss {
+                rendered.answer.note_miss();
+            }
+            let stored_trace = is_stored.then_some(begun.id);
+            if let Some(id) = stored_trace {
+                rendered.answer.set_trace_id(id);
+            }
+            Ok(AnsweredRun { answer: rendered.answer, outcome: end.into(), stored_trace })
         }
-        let has_profile = profiled.is_some();
-        if let Some(report) = profiled {
-            let timings = &report.outcome.timings;
-            let workflow = timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
-            let profile = Profile::new(workflow, timings, arrived.elapsed(), trace_store);
-            self.renderer(&begun).add_profile(&mut rendered, &report.outcome, &profile)?;
-        }
-        // The cache may be slow, and the run is over.
-        drop(admitted.permit);
-        let is_miss = admitted.cache_key.is_some();
-        if let Some(key) = admitted.cache_key.filter(|_| is_clean && !has_profile) {
-            let (answer, services) = (&rendered.answer, &self.services);
-            self.guards.store_response(&self.name, key, admitted.cache_counters, answer, services).await;
-        }
-        drop(admitted.flight);
-        // These headers are of this run: what a cache hands out later is another answer.
-        if is_miss {
-            rendered.answer.note_miss();
-        }
-        let stored_trace = is_stored.then_some(begun.id);
-        if let Some(id) = stored_trace {
-            rendered.answer.set_trace_id(id);
-        }
-        Ok(AnsweredRun { answer: rendered.answer, outcome: end.into(), stored_trace })
     }
 
     /// Takes the message, and decides what its trace has.
@@ -224,8 +231,7 @@ impl CompiledChannel {
         took: Duration,
         mut report: RunReport,
         has_profile: bool,
-    ) -> Result<RenderedRun<impl Future<Output = Result<bool, ServiceError>> + use<'t>>, Box<FailedAnswer>>
-    {
+    ) -> RenderResult<impl Future<Output = Result<bool, ServiceError>> + use<'t>> {
         let mut rendered = match self.render_answer(begun, &mut report) {
             Ok(rendered) => rendered,
             Err((error, text)) => return Err(Box::new(FailedAnswer { report, error, text })),
@@ -233,10 +239,10 @@ impl CompiledChannel {
         let storing = self.build_record(begun, took).map(|(traces, policy, mut record)| {
             let result = begun.mask_tokens(rendered.result.take().unwrap_or_default());
             self.record_end(&mut record, &mut report, None, |_| Some(result));
-            traces.record(policy, record)
+            Box::pin(traces.record(policy, record))
         });
         let (is_clean, end) = (report.is_clean(), report.end());
-        let profiled = has_profile.then(|| Box::new(report));
+        let profiled = has_profile.then_some(report);
         Ok(RenderedRun { rendered, storing, is_clean, end, profiled })
     }
 

@@ -106,6 +106,11 @@ impl WorkQueue {
         }
     }
 
+    /// Returns the most work that may wait.
+    pub(crate) fn max_waiting(&self) -> u64 {
+        self.config.max_waiting
+    }
+
     /// Returns the shares of the channel of that id.
     pub(crate) fn shares(&self, channel_id: &str) -> QueueShares {
         QueueShares {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use svc_engine::{
     CallMatch, FailureKind, FollowedRun, Message, RecordingMode, RecordingOptions, RecordingResult,
     ReplayReport, RunOptions, RunOutcome, RunRecording, Unrecorded,
@@ -16,6 +15,7 @@ use super::book::ShadowPlace;
 use super::metrics::ShadowDropReason;
 use super::{ChannelShadow, DifferingRun, ShadowFinding};
 use crate::compiled_channel::CompiledChannel;
+use crate::metadata::read_run_key;
 
 /// Bytes of a run that a shadow may follow.
 const MOST_BYTES: usize = 256 * 1024;
@@ -148,8 +148,4 @@ fn compare_ends(run: &RunRecording, report: &ReplayReport) -> Vec<ShadowFinding>
     let finding =
         || ShadowFinding { kind: "different-answer", subject: "data".to_owned(), lines: Vec::new() };
     (!is_same).then(finding).into_iter().collect()
-}
-
-fn read_run_key(metadata: &Map<String, Value>) -> Option<&str> {
-    metadata.get("run")?.get("key")?.as_str()
 }

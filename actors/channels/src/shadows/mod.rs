@@ -18,7 +18,6 @@ pub(crate) use book::{ShadowBook, ShadowTally};
 /// The shadow of a workflow, as its rollout asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShadowTerms {
-    /// Id of the rollout.
     pub rollout_id: Arc<str>,
     /// The version whose runs are followed.
     pub followed: i64,
@@ -31,7 +30,6 @@ pub struct ShadowTerms {
 /// The shadow of the workflow of a channel, compiled.
 #[derive(Clone, Debug)]
 pub struct WorkflowShadow {
-    /// Its terms.
     pub terms: ShadowTerms,
     /// The version that runs, as [`compile_shadow`](svc_engine::Engine::compile_shadow) makes it, alone.
     pub flow: Arc<Flow>,
@@ -40,7 +38,6 @@ pub struct WorkflowShadow {
 /// A difference of a run and its shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowFinding {
-    /// The kind.
     pub kind: &'static str,
     /// The part that differs.
     pub subject: String,
@@ -71,9 +68,7 @@ pub struct ShadowCounts {
 /// A run that differs from its shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingRun {
-    /// Id of the message.
     pub message_id: String,
-    /// Key of the run.
     pub run_key: String,
     /// End of the shadow.
     pub ended_at: Timestamp,

@@ -110,6 +110,30 @@ fn quota_without_key_counts_addresses_or_principals() {
 }
 
 #[test]
+fn credentials_in_keys_are_digests() {
+    for (header, auth) in [
+        ("authorization", None),
+        ("cookie", None),
+        ("x-tenant", Some(json!({"mode": "api_key", "header": "x-tenant", "keys": ["one", "two"]}))),
+    ] {
+        Universe::new(1).run(async |tree| {
+            let (kit, store) = kit();
+            let mut config =
+                quota(1, json!({"key_logic": {"cat": ["of ", {"var": format!("headers.{header}")}]}}));
+            if let Some(auth) = auth {
+                config["auth"] = auth;
+            }
+            let orders = kit.serve(&tree, config, &empty_workflow()).await;
+            let send = async |key: &str| orders.submit(http(json!({}), &[(header, key)])).await.is_ok();
+            assert!(send("one").await && send("two").await && !send("one").await, "{header}");
+            let keys: Vec<String> = store.used.lock().keys().cloned().collect();
+            assert_eq!(keys.len(), 2, "{keys:?}");
+            assert!(keys.iter().all(|key| key.starts_with("of sha256:")), "{keys:?}");
+        });
+    }
+}
+
+#[test]
 fn reservation_is_used_up_or_given_back() {
     Universe::new(1).run(async |tree| {
         let (kit, store) = kit();

@@ -38,7 +38,16 @@ pub struct ConnectorBreaker {
     pub key: String,
     /// Name of the channel.
     pub channel: String,
-    /// Its state.
+    pub state: BreakerState,
+}
+
+/// A breaker of a host whose address messages compute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostBreaker {
+    /// Name of the connector over which the host is called.
+    pub connector: String,
+    /// Host and port.
+    pub host: String,
     pub state: BreakerState,
 }
 
@@ -156,6 +165,15 @@ impl Breakers {
             .collect();
         list.sort_by(|one, other| one.key.cmp(&other.key));
         list
+    }
+
+    /// Returns the hosts whose breakers are not closed, with the state of each. The breakers are those of the hosts of one
+    /// connector.
+    pub(crate) fn list_failing_hosts(&self) -> Vec<(String, BreakerState)> {
+        let table = self.lock();
+        let states = table.breakers.iter().map(|(key, slot)| (key.connector(), slot.breaker.state()));
+        let failing = states.filter(|(_, state)| *state != BreakerState::Closed);
+        failing.map(|(host, state)| (host.to_owned(), state)).collect()
     }
 
     pub(crate) fn reset(&self, key: &str) -> bool {

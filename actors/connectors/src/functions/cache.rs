@@ -5,14 +5,13 @@ use std::sync::Arc;
 use actix::Message;
 use actix_supervision::ReadHandler;
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError, TaskOutcome,
 };
 use svc_functions::declarations::cache::{read_key, read_keys, ttl};
 use svc_functions::declarations::{CACHE_READ, CACHE_WRITE};
-use svc_model::FieldError;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::input::{self, text};
@@ -27,13 +26,7 @@ pub(crate) struct CacheRead(pub(crate) ConnectorDirectory);
 pub(crate) struct CacheWrite(pub(crate) ConnectorDirectory);
 
 impl Function for CacheRead {
-    fn entry(&self) -> &'static FunctionEntry {
-        &CACHE_READ.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        CACHE_READ.check(input, at, errors);
-    }
+    svc_functions::declared_by!(CACHE_READ);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_READ.entry;
@@ -47,13 +40,7 @@ impl Function for CacheRead {
 }
 
 impl Function for CacheWrite {
-    fn entry(&self) -> &'static FunctionEntry {
-        &CACHE_WRITE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        CACHE_WRITE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(CACHE_WRITE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_WRITE.entry;

@@ -1,12 +1,10 @@
 //! `cache_delete` and `cache_incr`: keys of a cache, each call one step for the backend.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::{Value, json};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::cache::{counter_ttl, increment};
 use svc_functions::declarations::{CACHE_DELETE, CACHE_INCR};
-use svc_model::FieldError;
 
 use super::cache::{CacheTarget, invalid, key, keys};
 use super::input::{self, text};
@@ -20,13 +18,7 @@ pub(crate) struct CacheDelete(pub(crate) ConnectorDirectory);
 pub(crate) struct CacheIncrement(pub(crate) ConnectorDirectory);
 
 impl Function for CacheDelete {
-    fn entry(&self) -> &'static FunctionEntry {
-        &CACHE_DELETE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        CACHE_DELETE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(CACHE_DELETE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_DELETE.entry;
@@ -39,13 +31,7 @@ impl Function for CacheDelete {
 }
 
 impl Function for CacheIncrement {
-    fn entry(&self) -> &'static FunctionEntry {
-        &CACHE_INCR.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        CACHE_INCR.check(input, at, errors);
-    }
+    svc_functions::declared_by!(CACHE_INCR);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &CACHE_INCR.entry;

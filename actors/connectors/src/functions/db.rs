@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::sql::is_insert;
 use svc_functions::declarations::{DB_READ, DB_WRITE};
-use svc_model::FieldError;
 
 use super::QuerySettings;
 use super::call::{Caller, call_with_breaker, check_operation};
@@ -33,13 +32,7 @@ impl DbRead {
 }
 
 impl Function for DbRead {
-    fn entry(&self) -> &'static FunctionEntry {
-        &DB_READ.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        DB_READ.check(input, at, errors);
-    }
+    svc_functions::declared_by!(DB_READ);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         compile(&DB_READ.entry, input, &self.connectors, Operation::Read(self.bounds), cx)
@@ -58,13 +51,7 @@ impl DbWrite {
 }
 
 impl Function for DbWrite {
-    fn entry(&self) -> &'static FunctionEntry {
-        &DB_WRITE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        DB_WRITE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(DB_WRITE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         compile(&DB_WRITE.entry, input, &self.connectors, Operation::Write, cx)

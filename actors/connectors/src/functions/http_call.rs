@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_auth::message_id;
-use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
-use svc_functions::declarations::{HTTP_CALL, LONGEST_MS};
-use svc_model::FieldError;
+use svc_functions::declarations::HTTP_CALL;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
@@ -26,7 +24,7 @@ use super::input::{self, Either, input_value, text};
 use super::outside::OutsideAddress;
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
-use super::retry::{RetryPlan, random_fraction};
+use super::retry::{AttemptLimit, RetryPlan, random_fraction};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings, OutsideExchange, sign_request};
 
@@ -43,19 +41,11 @@ impl HttpCall {
 }
 
 impl Function for HttpCall {
-    fn entry(&self) -> &'static FunctionEntry {
-        &HTTP_CALL.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        HTTP_CALL.check(input, at, errors);
-    }
+    svc_functions::declared_by!(HTTP_CALL);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &HTTP_CALL.entry;
         let method = text(table, input, "method").unwrap_or("GET");
-        let timeout =
-            input_value(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
         Ok(Box::new(HttpCallTask {
             connectors: self.connectors.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
@@ -74,7 +64,7 @@ impl Function for HttpCall {
             event: EventPlan::compile(input, cx)?.map(Box::new),
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::from_name(text(table, input, "response_format")),
-            timeout: attempt_limit(timeout, self.timeout),
+            limit: AttemptLimit::compile(input_value(table, input, "timeout_ms"), self.timeout, cx)?,
             captures_error_body: input_value(table, input, "capture_error_body") == Some(&Value::Bool(true)),
         }))
     }
@@ -108,7 +98,7 @@ struct HttpCallTask {
     event: Option<Box<EventPlan>>,
     output: Option<Path>,
     response_format: ResponseFormat,
-    timeout: Duration,
+    limit: AttemptLimit,
     captures_error_body: bool,
 }
 
@@ -128,11 +118,6 @@ fn add_trace_headers(headers: &mut HeaderMap, trace_headers: &[(&'static str, St
             headers.insert(HeaderName::from_static(name), value);
         }
     }
-}
-
-/// Returns the time limit of one attempt. A task may lower the limit of the service, not raise it.
-fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
-    asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
 }
 
 /// The address of a call.
@@ -160,6 +145,8 @@ struct AttemptContext<'a> {
     redaction: &'a Redaction,
     /// Returns the id of the message, for a signature.
     message_id: &'a dyn Fn() -> String,
+    /// The time of one attempt.
+    timeout: Duration,
 }
 
 impl CompiledTask for HttpCallTask {
@@ -188,7 +175,8 @@ impl HttpCallTask {
         let remaining = cx.remaining();
         let task: &TaskCx<'_> = &*cx;
         let id = || message_id(&task.idempotency_key());
-        let context = AttemptContext { parts: &parts, redaction: &*redaction, message_id: &id };
+        let timeout = self.limit.read(task)?;
+        let context = AttemptContext { parts: &parts, redaction: &*redaction, message_id: &id, timeout };
         let call = async {
             let answer = self.attempts(context, remaining, &attempts).await?;
             self.read(task, &answer)
@@ -293,10 +281,10 @@ impl HttpCallTask {
         loop {
             let loaded = self.connectors.find(&self.connector)?;
             let HttpDriver { settings, .. } = driver_of(&self.connector, &loaded)?;
-            let plan = self.plan(settings, started, left);
+            let plan = self.plan(settings, started, left, context.timeout);
             // The first attempt has its whole time, a later one what is left for the call.
             let remaining = plan.deadline.saturating_duration_since(Instant::now());
-            let limit = if attempts == 0 { self.timeout } else { self.timeout.min(remaining) };
+            let limit = if attempts == 0 { context.timeout } else { context.timeout.min(remaining) };
             let mut span = parts.trace_context.begin(|| {
                 let url = match &parts.address {
                     RequestAddress::Path(_) => &settings.base,
@@ -334,10 +322,16 @@ impl HttpCallTask {
 
     /// Returns the retry plan of a call that may take the time `left`. A `POST` or `PATCH` is retried only if
     /// the connector allows it.
-    fn plan(&self, settings: &HttpSettings, started: Instant, left: Option<Duration>) -> RetryPlan {
+    fn plan(
+        &self,
+        settings: &HttpSettings,
+        started: Instant,
+        left: Option<Duration>,
+        timeout: Duration,
+    ) -> RetryPlan {
         let again = settings.retry_non_idempotent || !matches!(self.method, Method::POST | Method::PATCH);
         let retries = if again { settings.max_retries } else { 0 };
-        let whole = self.timeout.saturating_mul(retries + 1);
+        let whole = timeout.saturating_mul(retries + 1);
         RetryPlan {
             retries,
             delay: Duration::from_millis(settings.retry_delay_ms),
@@ -459,14 +453,6 @@ impl HttpCallTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn task_timeout_is_at_most_the_cap() {
-        let cap = Duration::from_secs(30);
-        for (asked, expected) in [(None, 30), (Some(5), 5), (Some(300), 30)] {
-            assert_eq!(attempt_limit(asked.map(Duration::from_secs), cap), Duration::from_secs(expected));
-        }
-    }
 
     #[test]
     fn authored_trace_headers_are_kept_unmixed() {

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::Value;
 use svc_engine::{
     CompileCx, CompiledTask, Expression, Function, Inputs, Redaction, TaskCx, TaskError, TaskOutcome,
 };
 use svc_functions::declarations::PUBLISH_KAFKA;
-use svc_model::FieldError;
 use svc_spans::SpanDraft;
 
 use super::call::{Caller, call_driver, call_with_breaker, check_operation};
@@ -22,13 +20,7 @@ use crate::drivers::kafka::{KafkaDriver, Publish};
 pub(crate) struct PublishKafka(pub(crate) ConnectorDirectory);
 
 impl Function for PublishKafka {
-    fn entry(&self) -> &'static FunctionEntry {
-        &PUBLISH_KAFKA.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        PUBLISH_KAFKA.check(input, at, errors);
-    }
+    svc_functions::declared_by!(PUBLISH_KAFKA);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &PUBLISH_KAFKA.entry;

@@ -1,7 +1,10 @@
-//! The retry policy of HTTP calls: exponential backoff with jitter.
+//! The retry policy of HTTP calls: exponential backoff with jitter, and the time of one attempt.
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+use svc_engine::{CompileCx, Inputs, TaskCx, TaskError};
+use svc_functions::declarations::{HTTP_CALL, LONGEST_MS, read_timeout};
 use tokio::time::Instant;
 
 /// The longest pause, before jitter lengthens it.
@@ -37,6 +40,45 @@ impl RetryPlan {
     }
 }
 
+/// The input with the time of one attempt.
+const TIMEOUT: &str = "timeout_ms";
+
+/// The time limit of one attempt. A task may lower the limit of the service, not raise it.
+pub(crate) struct AttemptLimit {
+    /// The limit of the task, or that of the service.
+    most: Duration,
+    /// The limit of the task, if it depends on the message.
+    computed: Option<Box<Inputs>>,
+}
+
+impl AttemptLimit {
+    /// Prepares the limit that a task asks for, if it does; `cap` is that of the service.
+    ///
+    /// # Errors
+    /// A text for the author.
+    pub(crate) fn compile(asked: Option<&Value>, cap: Duration, cx: &CompileCx<'_>) -> Result<Self, String> {
+        let computed = asked.filter(|value| value.is_object());
+        let computed = computed.map(|value| Inputs::new(&HTTP_CALL.entry, &json!({"timeout_ms": value}), cx));
+        let literal = asked.and_then(|value| read_timeout(value).ok());
+        Ok(Self { most: lower(literal, cap), computed: computed.transpose()?.map(Box::new) })
+    }
+
+    /// Returns the limit for the message of a task.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` for a value that is no time, `LOGIC_ERROR` for an expression that fails.
+    pub(crate) fn read(&self, cx: &TaskCx<'_>) -> Result<Duration, TaskError> {
+        let Some(inputs) = &self.computed else { return Ok(self.most) };
+        let asked = read_timeout(&inputs.require(cx, TIMEOUT)?);
+        let asked = asked.map_err(|why| TaskError::validation(format!("{TIMEOUT}: {why}")))?;
+        Ok(lower(Some(asked), self.most))
+    }
+}
+
+fn lower(asked: Option<Duration>, cap: Duration) -> Duration {
+    asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
+}
+
 /// Returns a random number from 0 to 1; the middle if the system has none to give.
 pub(crate) fn random_fraction() -> f64 {
     getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
@@ -60,6 +102,14 @@ mod tests {
         assert_eq!(seconds(pauses(0.5)), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(seconds(pauses(0.0))[0], 500);
         assert_eq!(seconds(pauses(1.0))[7], 90_000);
+    }
+
+    #[test]
+    fn limit_of_task_is_at_most_the_cap() {
+        let cap = Duration::from_secs(30);
+        for (asked, expected) in [(None, 30), (Some(5), 5), (Some(300), 30)] {
+            assert_eq!(lower(asked.map(Duration::from_secs), cap), Duration::from_secs(expected));
+        }
     }
 
     #[test]

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::{Value, json};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
 use svc_functions::declarations::STORAGE_HEAD;
 use svc_functions::declarations::storage::check_key;
-use svc_model::FieldError;
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
@@ -31,13 +29,7 @@ impl StorageHead {
 }
 
 impl Function for StorageHead {
-    fn entry(&self) -> &'static FunctionEntry {
-        &STORAGE_HEAD.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        STORAGE_HEAD.check(input, at, errors);
-    }
+    svc_functions::declared_by!(STORAGE_HEAD);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_HEAD.entry;

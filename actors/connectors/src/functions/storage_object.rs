@@ -5,15 +5,14 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError,
     TaskOutcome,
 };
-use svc_functions::declarations::storage::{MAX_OBJECT_BYTES, header_value};
+use svc_functions::declarations::storage::{MAX_OBJECT_BYTES, header_value, object_bytes};
 use svc_functions::declarations::{STORAGE_READ, STORAGE_WRITE};
-use svc_model::FieldError;
 use svc_outbound::header::{CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
@@ -76,29 +75,17 @@ impl ObjectForm {
 
     /// Returns the bytes of a value.
     fn encode(self, value: &Value) -> Result<Vec<u8>, TaskError> {
-        let unfit = |why: &str| TaskError::validation(format!("body: {why}"));
-        match (self, value) {
-            (Self::Json, value) => Ok(value.to_string().into_bytes()),
-            (Self::Text, Value::String(text)) => Ok(text.clone().into_bytes()),
-            (Self::Base64, Value::String(text)) => {
-                STANDARD.decode(text).map_err(|_| unfit("expected a text in base64"))
-            }
-            (Self::Text, _) => {
-                Err(unfit("expected a text; write other values with \"body_format\": \"json\""))
-            }
-            (Self::Base64, _) => Err(unfit("expected a text in base64")),
-        }
+        let form = match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Base64 => "base64",
+        };
+        object_bytes(form, value).map_err(|why| TaskError::validation(format!("body: {why}")))
     }
 }
 
 impl Function for StorageRead {
-    fn entry(&self) -> &'static FunctionEntry {
-        &STORAGE_READ.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        STORAGE_READ.check(input, at, errors);
-    }
+    svc_functions::declared_by!(STORAGE_READ);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_READ.entry;
@@ -113,13 +100,7 @@ impl Function for StorageRead {
 }
 
 impl Function for StorageWrite {
-    fn entry(&self) -> &'static FunctionEntry {
-        &STORAGE_WRITE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        STORAGE_WRITE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(STORAGE_WRITE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_WRITE.entry;
@@ -195,10 +176,6 @@ impl CompiledTask for StorageWriteTask {
         Box::pin(async move {
             let key = key(&self.inputs, cx)?;
             let body = self.format.encode(&self.inputs.require(cx, "body")?)?;
-            if body.len() > MAX_OBJECT_BYTES {
-                let message = format!("body: {} bytes are more than {MAX_OBJECT_BYTES}", body.len());
-                return Err(TaskError::validation(message));
-            }
             let (size, content_type) = (body.len(), self.content_type(cx)?);
             let caller = Caller::of_task(cx);
             let call = self.write_object(&key, &content_type, &body);

@@ -6,12 +6,10 @@
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::Value;
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::STORAGE_PRESIGN;
 use svc_functions::declarations::storage::{content_length, header_value, lifetime, puts};
-use svc_model::FieldError;
 
 use super::call::{check_operation, driver_of};
 use super::input;
@@ -31,13 +29,7 @@ impl StoragePresign {
 }
 
 impl Function for StoragePresign {
-    fn entry(&self) -> &'static FunctionEntry {
-        &STORAGE_PRESIGN.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        STORAGE_PRESIGN.check(input, at, errors);
-    }
+    svc_functions::declared_by!(STORAGE_PRESIGN);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &STORAGE_PRESIGN.entry;

@@ -108,6 +108,14 @@ fn several_keys_are_read_in_their_order() {
         let input = json!({"connector": cache, "keys": {"var": "payload"}, "output": "data.found"});
         let data = world.run_task("cache_read", input.clone(), json!([])).await;
         assert_eq!(data, json!({"found": []}));
+        for keys in [
+            json!([{"lower": "A"}, {"cat": ["no", "ne"]}, {"var": "payload"}]),
+            json!({"merge": ["a", "none", {"var": "payload"}]}),
+        ] {
+            let input = json!({"connector": cache, "keys": keys, "output": "data.found"});
+            let data = world.run_task("cache_read", input, json!(2)).await;
+            assert_eq!(data, json!({"found": [{"n": 1}, null, "two"]}), "{keys}");
+        }
         for (payload, named) in [
             (json!(vec!["k"; 1001]), "keys: 1001 keys are more than 1000"),
             (json!(["k", null]), "keys: [1]: required"),

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::join;
 use serde_json::{Value, json};
 use svc_auth::{Authenticator, KeySet, KeySets, PresentedRequest};
-use svc_connectors::{BreakerSettings, OutsideClass, OutsideOutcome, OutsideRequest};
+use svc_connectors::{BreakerSettings, BreakerState, OutsideClass, OutsideOutcome, OutsideRequest};
 use svc_model::config::SecretText;
 use svc_model::{ChannelConfig, Timestamp};
 use svc_secrets::EnvironmentResolver;
@@ -290,6 +290,9 @@ fn failing_host_opens_its_breaker_alone() {
         assert_eq!(world.call(to(customer.url("/"))).await, 7);
         assert_eq!(world.call(json!({})).await, 1, "the API itself");
         assert_eq!(world.connectors.breakers().unwrap().len(), 1, "that of the API");
+        let failing = world.connectors.failing_hosts();
+        let failing: Vec<_> = failing.into_iter().map(|breaker| (breaker.host, breaker.state)).collect();
+        assert_eq!(failing, [(dead.address().to_string(), BreakerState::Open)]);
     });
 }
 

@@ -118,8 +118,13 @@ fn an_attempt_ends_with_its_own_limit() {
         assert_eq!(world.call(json!({"timeout_ms": 300})).await, 1);
         let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
         world.connect(connector_to(&held, json!({"retry": {"max_retries": 0}}))).await;
+        for timeout_ms in [json!(50), json!({"*": [5, 10]})] {
+            let error = world.fail(json!({"timeout_ms": timeout_ms})).await;
+            assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true), "{timeout_ms}");
+        }
+        let error = world.fail(json!({"timeout_ms": {"*": [-1, 50]}})).await;
+        assert_eq!(error.message, "timeout_ms: must be a whole number from 1 to 86400000");
         let error = world.fail(json!({"timeout_ms": 50})).await;
-        assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
         let message = error.message;
         assert!(
             message.starts_with("connector 'c': no answer from '127.0.0.1:")

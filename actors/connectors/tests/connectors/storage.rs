@@ -203,7 +203,8 @@ fn objects_beyond_one_mebibyte_are_refused() {
             largest.as_str()
         );
         let larger = format!("{largest}x");
-        let error = run_error(world, "storage_write", json!({"key": "larger", "body": larger})).await;
+        let input = json!({"key": "larger", "body": {"var": "payload"}});
+        let error = world.task_error("storage_write", input, json!(larger)).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR", "{}", error.message);
         assert_eq!(store.object("larger"), None);
         let put = sign(world, json!({"key": "larger", "method": "PUT"})).await;
@@ -219,8 +220,8 @@ fn unfit_body_or_closed_operation_writes_nothing() {
         let closed = json!({"operations": {"read": false, "write": false}});
         world.put("c", "storage", true, connector_to("http://127.0.0.1:1", closed)).await;
         for (body, format) in [(json!({"a": 1}), "text"), (json!(1), "base64"), (json!("%%"), "base64")] {
-            let input = json!({"key": "k", "body": body, "body_format": format});
-            let error = run_error(world, "storage_write", input).await;
+            let input = json!({"key": "k", "body": {"var": "payload"}, "body_format": format});
+            let error = world.task_error("storage_write", input, body).await;
             assert_eq!(error.code.name(), "VALIDATION_ERROR");
             assert!(error.message.starts_with("body: "), "{}", error.message);
         }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub enum EndReason {
     /// The node is stopping.
     Draining,
-    /// The key is no longer accepted.
+    /// The key, or the certificate of the client, is no longer accepted.
     KeyWithdrawn,
     /// No more than one picture was asked for.
     Once,

@@ -55,7 +55,7 @@ impl TreeReading {
         }
         list.push(LiveActor {
             path: path.to_owned(),
-            state: state_name(node.state).to_owned(),
+            state: node.state.name().to_owned(),
             generation: node.generation,
             restarts: node.restarts,
             mailbox_depth: node.mailbox_depth,
@@ -85,7 +85,7 @@ impl TreeState {
         let mut changed = Vec::new();
         for mut actor in reporting {
             let known = self.shown.remove(&actor.path);
-            if actor.state == state_name(NodeState::Quarantined) {
+            if actor.state == NodeState::Quarantined.name() {
                 let is_same =
                     |known: &LiveActor| known.state == actor.state && known.generation == actor.generation;
                 let kept =
@@ -105,19 +105,8 @@ impl TreeState {
     /// Returns the whole of the last reading, nodes with something to report first.
     pub(crate) fn to_tree(&self) -> LiveTree {
         let mut nodes: Vec<LiveActor> = self.shown.values().cloned().collect();
-        nodes.sort_by_key(|node| node.state == state_name(NodeState::Running));
+        nodes.sort_by_key(|node| node.state == NodeState::Running.name());
         LiveTree { totals: self.totals, nodes, left_out: self.left_out }
-    }
-}
-
-fn state_name(state: NodeState) -> &'static str {
-    match state {
-        NodeState::Starting => "starting",
-        NodeState::Running => "running",
-        NodeState::Restarting => "restarting",
-        NodeState::Quarantined => "quarantined",
-        NodeState::Draining => "draining",
-        NodeState::Stopped => "stopped",
     }
 }
 

@@ -5,7 +5,7 @@ use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 use svc_testkit::state::wait_until;
 
-use crate::kit::{every_second, run, seconds, yearly_schedule};
+use crate::kit::{CronFixture, Node, every_second, run, seconds, yearly_schedule};
 
 #[test]
 fn every_instant_runs_once_and_never_early() {
@@ -224,28 +224,36 @@ fn a_channel_archived_or_deleted_elsewhere_comes_back_nowhere() {
     });
 }
 
+/// Stores another transport of the only channel and loads it.
+async fn store_transport(world: &CronFixture, node: &Node, transport: &str) {
+    world.execute(&format!(
+        "UPDATE definitions SET content = json_set(content, '$.transport_config', json('{transport}'))
+         WHERE kind = 'channel'"
+    ));
+    node.registry.reload(ReloadScope::All).await.unwrap();
+}
+
+/// Starts a node whose channel `tick` runs once and is then quarantined. Returns the transport that serves.
+async fn quarantine_after_run(world: &CronFixture) -> (Node, String) {
+    let node = world.start().await;
+    node.channel("tick", every_second(""), json!({})).await;
+    node.come_to("tick", "completed", 1).await;
+    let sound =
+        world.read("(SELECT content -> '$.transport_config' FROM definitions WHERE kind = 'channel')");
+    world.execute("DROP TRIGGER definitions_active_frozen");
+    store_transport(world, &node, r#"{"schedule": "every day"}"#).await;
+    wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
+    (node, sound)
+}
+
 #[test]
 fn a_channel_that_leaves_quarantine_begins_at_now() {
     run(async |world| {
-        let node = world.start().await;
-        node.channel("tick", every_second(""), json!({})).await;
-        node.come_to("tick", "completed", 1).await;
-        let sound =
-            world.read("(SELECT content -> '$.transport_config' FROM definitions WHERE kind = 'channel')");
-        world.execute("DROP TRIGGER definitions_active_frozen");
-        let author = async |transport: &str| {
-            world.execute(&format!(
-                "UPDATE definitions SET content = json_set(content, '$.transport_config', json('{transport}'))
-                 WHERE kind = 'channel'"
-            ));
-            node.registry.reload(ReloadScope::All).await.unwrap();
-        };
-        author(r#"{"schedule": "every day"}"#).await;
+        let (node, sound) = quarantine_after_run(&world).await;
         assert!(node.reason("tick").is_some());
-        wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
         let before = node.occurrences("tick").await.len();
         world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-20 seconds')");
-        author(&sound).await;
+        store_transport(&world, &node, &sound).await;
         node.come_to("tick", "completed", before + 2).await;
         let rows = node.occurrences("tick").await;
         assert!(rows.iter().all(|row| row.row.status == "completed"
@@ -260,26 +268,12 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
 #[test]
 fn channel_after_quarantine_begins_after_now() {
     run(async |world| {
-        let node = world.start().await;
-        node.channel("tick", every_second(""), json!({})).await;
-        node.come_to("tick", "completed", 1).await;
-        let sound =
-            world.read("(SELECT content -> '$.transport_config' FROM definitions WHERE kind = 'channel')");
-        world.execute("DROP TRIGGER definitions_active_frozen");
-        let author = async |transport: &str| {
-            world.execute(&format!(
-                "UPDATE definitions SET content = json_set(content, '$.transport_config', json('{transport}'))
-                 WHERE kind = 'channel'"
-            ));
-            node.registry.reload(ReloadScope::All).await.unwrap();
-        };
-        author(r#"{"schedule": "every day"}"#).await;
-        wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        let (node, sound) = quarantine_after_run(&world).await;
         let before: Vec<_> =
             node.occurrences("tick").await.into_iter().map(|row| row.row.scheduled_for).collect();
         world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-4 seconds')");
         let released = world.read("strftime('%Y-%m-%dT%H:%M:%S', 'now')");
-        author(&sound).await;
+        store_transport(&world, &node, &sound).await;
         node.come_to("tick", "completed", before.len() + 1).await;
         for row in node.occurrences("tick").await {
             let at = row.row.scheduled_for;

@@ -6,36 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::consumer::{CommitMode, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use slog::warn;
 use svc_model::ErrorReason;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::AGAIN;
 use super::convert::list_of;
-use super::pending_commit::PendingCommit;
-use super::session::Session;
-use crate::partition::handle::{ConsumerOrder, PartitionHandle};
+use super::last_commit::LastCommit;
+use super::pending_commit::{PendingCommit, await_commit};
+use super::session::{Session, is_assigned};
+use crate::partition::handle::PartitionHandle;
 
 /// Longest wait for the commit of a partition that is given up.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
-/// Delay before that commit is sent again.
+/// Longest wait for a commit that is on its way when partitions are given up.
+const COMMIT_ON_ITS_WAY: Duration = Duration::from_secs(1);
+/// Delay before the last commit is sent again.
 const LAST_COMMIT_AGAIN: Duration = Duration::from_millis(250);
 
 impl Session {
-    /// Sends what is due, unless a commit is on its way: what is done meanwhile goes with the next one.
+    /// Sends what is due, unless a commit is on its way or was refused just now: what is done meanwhile goes with the
+    /// next one.
     pub(super) fn commit(&mut self) {
         if self.pending_commit.is_some() {
             return;
         }
-        let due = std::mem::take(&mut self.due).into_iter();
-        let offsets: Vec<_> = due
-            .filter_map(|handle| {
-                let offset = handle.take_commit()?;
-                Some((handle, offset))
-            })
-            .collect();
+        let assigned = &self.assigned;
+        let offsets = self.commits.take_due(|handle| is_assigned(assigned, handle));
         if offsets.is_empty() {
             return;
         }
@@ -45,23 +42,41 @@ impl Session {
         self.pending_commit = Some(PendingCommit { offsets, answer });
     }
 
-    /// Notes the answer to the commit on its way. One that failed is sent again.
+    /// Notes the answer to the commit on its way. One that was refused is sent again after a delay, or once the group
+    /// assigns partitions. Only the first of several refusals is a warning: a group that rebalances refuses all.
     pub(super) fn record_commit(&mut self, answer: Result<(), String>) {
         let offsets = self.pending_commit.take().map(|pending| pending.offsets).unwrap_or_default();
-        for (handle, offset) in offsets {
-            handle.record_commit(offset, answer.is_ok());
-            if answer.is_err() {
-                self.delayed.push((Instant::now() + AGAIN, ConsumerOrder::Commit(handle)));
-            }
+        let Err(error) = answer else {
+            self.commits.record_stored(offsets);
+            return;
+        };
+        let is_first = self.commits.record_refused(offsets, Instant::now());
+        self.count_failed_commit();
+        if is_first {
+            self.report_failed_commit(&error);
         }
-        if let Err(error) = answer {
-            self.count_failed_commit(&error);
+    }
+
+    /// Sends the commits that were held back after a refusal.
+    pub(super) fn release_commits(&mut self) {
+        self.commits.release();
+        self.commit();
+    }
+
+    /// Waits for the commit on its way, for a bounded time, and notes its answer: partitions are given up once it is
+    /// known what is stored of them, and no commit of theirs arrives afterwards.
+    pub(super) async fn settle_commit(&mut self) {
+        if let Some(answer) = await_commit(&mut self.pending_commit, COMMIT_ON_ITS_WAY).await {
+            self.record_commit(answer);
         }
     }
 
     /// Commits what is done and not confirmed, and waits for the brokers. Errors that pass are outlasted: what
     /// stays uncommitted runs again at the next owner.
-    pub(super) async fn commit_last(&self, handles: &[Arc<PartitionHandle>]) {
+    pub(super) async fn commit_last(&self, handles: &[Arc<PartitionHandle>], commit: LastCommit) {
+        if commit == LastCommit::Skipped {
+            return;
+        }
         let unconfirmed = handles.iter().filter_map(|handle| {
             let offset = handle.read(|state, _| state.unconfirmed_offset())?;
             Some((&**handle, Some(offset)))
@@ -76,7 +91,9 @@ impl Session {
             let committing = spawn_blocking(move || consumer.commit(&list, CommitMode::Sync));
             match timeout_at(deadline, committing).await {
                 Ok(Ok(Ok(()))) => return,
-                Ok(Ok(Err(error))) if !is_fenced(&error) && Instant::now() + LAST_COMMIT_AGAIN < deadline => {
+                Ok(Ok(Err(error)))
+                    if commit.outlasts(&error) && Instant::now() + LAST_COMMIT_AGAIN < deadline =>
+                {
                     sleep(LAST_COMMIT_AGAIN).await;
                 }
                 Ok(Ok(Err(error))) => break error.to_string(),
@@ -84,19 +101,16 @@ impl Session {
                 Err(_) => break "no answer in time".to_owned(),
             }
         };
-        self.count_failed_commit(&failed);
+        self.count_failed_commit();
+        self.report_failed_commit(&failed);
     }
 
-    fn count_failed_commit(&self, error: &str) {
+    fn count_failed_commit(&self) {
         self.shared.metrics.failed_commits.inc();
         (self.shared.settings.errors)(ErrorReason::KafkaCommit);
+    }
+
+    fn report_failed_commit(&self, error: &str) {
         warn!(self.shared.log, "a commit failed"; "group" => &*self.group.name, "error" => error);
     }
-}
-
-/// Returns `true` if the group takes no commit of this member any more.
-fn is_fenced(error: &KafkaError) -> bool {
-    use RDKafkaErrorCode as Code;
-    let code = error.rdkafka_error_code();
-    matches!(code, Some(Code::UnknownMemberId | Code::IllegalGeneration | Code::FencedInstanceId))
 }

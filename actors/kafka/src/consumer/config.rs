@@ -5,6 +5,7 @@ use std::time::Duration;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::KafkaError;
+use svc_connectors::describe_unusable_client;
 
 use crate::settings::Settings;
 
@@ -79,13 +80,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), String> {
 
 /// Describes an error of making a consumer. Values of properties are not shown.
 pub(super) fn unusable(error: &KafkaError) -> String {
-    match error {
-        KafkaError::ClientConfig(_, _, name, _) => {
-            format!("the property '{name}' of kafka.extra_config or kafka.auth cannot be used")
-        }
-        KafkaError::ClientCreation(why) => format!("there can be no consumer of kafka ({why})"),
-        other => format!("there can be no consumer of kafka ({other})"),
-    }
+    describe_unusable_client(error, "consumer of kafka")
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@
 //! before that.
 
 mod broker_questions;
+mod commit_queue;
 mod commits;
 mod config;
 mod context;
 mod convert;
 mod error_scope;
+mod last_commit;
 mod measurements;
 mod pending_commit;
 mod probe;

@@ -20,10 +20,12 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::broker_questions::{Measurement, join_measurement};
+use super::commit_queue::CommitQueue;
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
+use super::last_commit::LastCommit;
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::topic_name::is_topic_name;
 use super::workers::{end_workers, forget_partitions, retire_workers};
@@ -71,11 +73,10 @@ pub(super) struct Session {
     orders: mpsc::UnboundedReceiver<ConsumerOrder>,
     order_sender: mpsc::UnboundedSender<ConsumerOrder>,
     pub(super) assigned: Assignment,
-    /// Partitions with something to commit.
-    pub(super) due: Vec<Arc<PartitionHandle>>,
+    pub(super) commits: CommitQueue,
     pub(super) pending_commit: Option<PendingCommit>,
     /// Orders that failed, until they are carried out again.
-    pub(super) delayed: Vec<(Instant, ConsumerOrder)>,
+    delayed: Vec<(Instant, ConsumerOrder)>,
     has_consumed: bool,
     pause: Duration,
     /// Time at which an error of the client counts as past, unless it comes again.
@@ -124,7 +125,7 @@ impl Session {
             orders,
             order_sender,
             assigned: HashMap::new(),
-            due: Vec::new(),
+            commits: CommitQueue::default(),
             pending_commit: None,
             delayed: Vec::new(),
             has_consumed: false,
@@ -192,6 +193,7 @@ impl Session {
                     self.record_commit(answer);
                     self.commit();
                 }
+                () = sleep_until_some(self.commits.held_until()) => self.release_commits(),
                 () = sleep_until_some(delayed) => self.handle_delayed(),
                 () = sleep_until_some(resubscribe_at) => {
                     resubscribe_at = None;
@@ -216,9 +218,8 @@ impl Session {
                 () = sleep_until_some(self.trouble_ends_at) => self.end_trouble(),
                 () = sleep_until_some(timers.receive_at) => timers.receive_at = None,
                 message = stream.next(), if timers.receive_at.is_none() => {
-                    let at_hand = iter::from_fn(|| stream.next().now_or_never());
-                    let messages = iter::once(message).chain(at_hand).take(IN_A_ROW);
-                    if let Err(reason) = self.deliver_each(messages, &mut timers) {
+                    let at_hand = iter::from_fn(|| stream.next().now_or_never()).take(IN_A_ROW - 1);
+                    if let Err(reason) = self.deliver_each(iter::once(message).chain(at_hand), &mut timers) {
                         return reason;
                     }
                     yield_now().await;
@@ -308,9 +309,12 @@ impl Session {
                 let is_lost = self.consumer.assignment_lost();
                 let limit = if is_lost { Duration::ZERO } else { REVOKING };
                 let handles = self.find(keys);
-                self.give_up_partitions(&handles, limit, !is_lost).await;
+                let commit = if is_lost { LastCommit::Skipped } else { LastCommit::InRebalance };
+                self.give_up_partitions(&handles, limit, commit).await;
                 self.forget(&handles);
                 give_up(&*self.consumer, &list);
+                // What the other partitions have done while a commit was on its way is due.
+                self.commit();
                 Ok(())
             }
         }
@@ -345,6 +349,8 @@ impl Session {
         take_over(&*self.consumer, list).map_err(|error| format!("the assignment failed ({error})"))?;
         // A pause of an earlier assignment may have survived; a partition that is not paused stays as it is.
         let _ = self.consumer.resume(list);
+        // The group has met: it takes commits again.
+        self.release_commits();
         Ok(())
     }
 
@@ -378,12 +384,18 @@ impl Session {
     }
 
     /// Ends the workers of partitions, with at most `limit` for the records in progress, and commits what is
-    /// done.
-    async fn give_up_partitions(&self, handles: &[Arc<PartitionHandle>], limit: Duration, commits: bool) {
+    /// done, once the commit on its way is answered.
+    async fn give_up_partitions(
+        &mut self,
+        handles: &[Arc<PartitionHandle>],
+        limit: Duration,
+        commit: LastCommit,
+    ) {
         end_workers(&self.group, handles, limit, &self.shared.log).await;
-        if commits {
-            self.commit_last(handles).await;
+        if commit != LastCommit::Skipped {
+            self.settle_commit().await;
         }
+        self.commit_last(handles, commit).await;
         retire_workers(&self.place, handles).await;
     }
 
@@ -391,15 +403,13 @@ impl Session {
         let (ConsumerOrder::SeekBack(handle, _)
         | ConsumerOrder::Resume(handle)
         | ConsumerOrder::Commit(handle)) = &order;
-        let current =
-            self.assigned.get(&handle.topic).and_then(|partitions| partitions.get(&handle.partition));
-        if !current.is_some_and(|current| Arc::ptr_eq(current, handle)) {
+        if !is_assigned(&self.assigned, handle) {
             // It was given up meanwhile, and committed then.
             return;
         }
         let result = match &order {
             ConsumerOrder::Commit(handle) => {
-                self.due.push(Arc::clone(handle));
+                self.commits.push(Arc::clone(handle));
                 self.commit();
                 return;
             }
@@ -434,13 +444,12 @@ impl Session {
         for (_, order) in due {
             self.handle_order(order);
         }
-        self.commit();
     }
 
     /// Gives up every partition and leaves the group. Records in progress have `limit` to end.
     async fn close(mut self, limit: Duration) {
         let handles: Vec<_> = self.assigned.values().flat_map(HashMap::values).cloned().collect();
-        self.give_up_partitions(&handles, limit, true).await;
+        self.give_up_partitions(&handles, limit, LastCommit::BeforeLeaving).await;
         self.forget(&handles);
         let Self { shared, group, events, consumer, client_end, .. } = self;
         // Nobody takes events any more: the client ends by itself, with the last of those that use it. It waits for
@@ -451,6 +460,12 @@ impl Session {
             debug!(shared.log, "a consumer leaves its group later"; "group" => &*group.name);
         }
     }
+}
+
+/// Returns `true` unless a partition was given up. It may have been assigned anew since, with another handle.
+pub(super) fn is_assigned(assigned: &Assignment, handle: &Arc<PartitionHandle>) -> bool {
+    let current = assigned.get(&handle.topic).and_then(|partitions| partitions.get(&handle.partition));
+    current.is_some_and(|current| Arc::ptr_eq(current, handle))
 }
 
 async fn sleep_until_some(at: Option<Instant>) {

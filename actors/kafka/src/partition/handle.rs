@@ -171,6 +171,12 @@ impl PartitionHandle {
         self.lock().state.take_commit()
     }
 
+    /// Returns `true` if no order to commit is on its way. There is one from then on, until
+    /// [`take_commit`](Self::take_commit).
+    pub(crate) fn claim_commit_order(&self) -> bool {
+        !self.commit_ordered.swap(true, Ordering::AcqRel)
+    }
+
     /// Notes the answer to a commit; a worker that waits for it goes on.
     pub(crate) fn record_commit(&self, offset: i64, is_stored: bool) {
         self.lock().state.record_commit(offset, is_stored);
@@ -272,7 +278,12 @@ impl PartitionHandle {
     /// Notes that a record is done, and orders its commit.
     pub(crate) fn settle(self: &Arc<Self>, offset: i64) {
         self.lock().state.settle(offset);
-        if !self.commit_ordered.swap(true, Ordering::AcqRel) {
+        self.order_commit();
+    }
+
+    /// Orders to commit what is done, unless such an order is on its way.
+    pub(super) fn order_commit(self: &Arc<Self>) {
+        if self.claim_commit_order() {
             self.order(ConsumerOrder::Commit(Arc::clone(self)));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svc_model::Timestamp;
 
-use super::handle::{ConsumerOrder, PartitionHandle, PartitionShared, WorkerStage};
+use super::handle::{PartitionHandle, PartitionShared, WorkerStage};
 use super::state::UnreadableRecords;
 use crate::error::SkipError;
 
@@ -59,7 +59,7 @@ impl PartitionHandle {
         shared.state.settle(next - 1);
         drop(shared);
         self.seek_back(next);
-        self.order(ConsumerOrder::Commit(Arc::clone(self)));
+        self.order_commit();
         Ok(())
     }
 }
@@ -85,6 +85,7 @@ mod tests {
     use super::*;
     use crate::partition::PartitionPhase;
     use crate::partition::fixtures::{partition, record};
+    use crate::partition::handle::ConsumerOrder;
 
     fn unreadable(offset: i64) -> Option<(i64, String)> {
         Some((offset, "no gzip".to_owned()))

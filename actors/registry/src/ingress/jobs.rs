@@ -107,6 +107,12 @@ impl Runner for Registry {
         }
     }
 
+    fn max_waiting(&self, channel_id: &str) -> u64 {
+        let snapshot = self.snapshot();
+        let compiled = snapshot.channel_by_id(channel_id).and_then(|entry| entry.compiled_channel());
+        compiled.map_or(u64::MAX, |compiled| compiled.max_waiting())
+    }
+
     fn is_available(&self, channel: &str) -> bool {
         let snapshot = self.snapshot();
         match snapshot.channel_by_name(channel) {

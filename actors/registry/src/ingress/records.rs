@@ -65,7 +65,7 @@ fn failed_dispatch(channel: &LoadedChannel, error: DispatchError<RunRecords, ()>
         }
         DispatchError::NoWorker { channel, .. } => RecordResult::deferred(channel.no_worker().message()),
         DispatchError::Rejected { channel, .. } => {
-            RecordResult::deferred(refusal::at_capacity(channel.name()).message())
+            RecordResult::deferred(refusal::stopping(channel.name()).message())
         }
     }
 }

@@ -160,7 +160,9 @@ impl Loader<'_> {
             if let Some(terms) = shadow {
                 loaded_shadow = self.load_shadow(&row, &hash, &uses, terms, build);
             }
-            let known = known.filter(|known| !build.full || build.secrets.still_match(&known.used_secrets));
+            let known = known.filter(|known| {
+                !build.full || (build.secrets.still_match(&known.used_secrets) && !known.calls_plugins())
+            });
             let connectors = match &known {
                 Some(known) => Arc::clone(&known.connectors),
                 None => self.connectors_of(&row),

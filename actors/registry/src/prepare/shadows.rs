@@ -56,7 +56,7 @@ impl Loader<'_> {
         let is_current = |old: &&LoadedShadow| {
             old.compiled.terms.version == terms.version
                 && old.hash == hash
-                && (!build.full || build.secrets.still_match(&old.used_secrets))
+                && (!build.full || (build.secrets.still_match(&old.used_secrets) && !calls_plugins(old)))
         };
         if let Some(old) = old.filter(is_current) {
             let compiled = WorkflowShadow { terms, flow: Arc::clone(&old.compiled.flow) };
@@ -75,6 +75,11 @@ impl Loader<'_> {
             }
         }
     }
+}
+
+/// Returns `true` if the version calls a function of a plugin, which may have another version now.
+fn calls_plugins(shadow: &LoadedShadow) -> bool {
+    shadow.compiled.flow.versions.iter().any(|(compiled, _)| compiled.calls_plugins())
 }
 
 /// Returns the shadow that a rollout asks for: the newer version behind the older one, or, to compare a canary, the older

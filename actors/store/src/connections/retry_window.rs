@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
+use actix_supervision::{Backoff, BackoffDelays};
 use tokio::time::Instant;
 
-/// First pause between attempts to reach a server; doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Pauses between attempts to reach a server.
+const CONNECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 
 /// The time in which a server that is not there yet is tried again, and the pause before the next attempt.
 #[derive(Clone, Debug)]
 pub struct RetryWindow {
     end: Instant,
-    pause: Duration,
+    delays: BackoffDelays,
 }
 
 impl RetryWindow {
     /// Begins a window. An empty one has one attempt.
     pub fn new(length: Duration) -> Self {
-        Self { end: Instant::now() + length, pause: FIRST_PAUSE }
+        Self { end: Instant::now() + length, delays: CONNECT_BACKOFF.delays() }
     }
 
-    /// Returns the pause before another attempt; `None` if the window is over by then.
+    /// Returns the pause before another attempt, the last of which is at the end of the window; `None` after it.
     pub fn next_pause(&mut self) -> Option<Duration> {
-        let pause = self.pause;
-        self.pause = (pause * 2).min(LONGEST_PAUSE);
-        (Instant::now() + pause <= self.end).then_some(pause)
+        let left = self.end.saturating_duration_since(Instant::now());
+        let pause = self.delays.next_delay().min(left);
+        (!pause.is_zero()).then_some(pause)
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
             pauses.push(pause.as_millis());
             advance(pause).await;
         }
-        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 5000, 5000]);
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 5000, 5000, 2250]);
         assert_eq!(RetryWindow::new(Duration::ZERO).next_pause(), None);
     }
 }

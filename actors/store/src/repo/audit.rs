@@ -23,7 +23,6 @@ pub struct AuditLog(pub(crate) Database);
 /// A filter on audit records, and their order. All given conditions must hold, each with any of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// The action.
     pub action: Option<AnyOf>,
     /// The type of the changed resource.
     pub resource_type: Option<AnyOf>,

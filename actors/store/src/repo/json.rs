@@ -1,11 +1,19 @@
 //! JSON stored as text.
 
+use serde::Serialize;
 use serde_json::Value;
 use svc_model::unreadable;
+
+use crate::error::StoreError;
 
 /// Returns the text of a value.
 pub(super) fn text(value: &Value) -> String {
     value.to_string()
+}
+
+/// Serialises a value.
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
 }
 
 /// Returns the text of a list of values or strings.

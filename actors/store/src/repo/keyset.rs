@@ -17,7 +17,6 @@ use svc_model::ServiceError;
 pub struct RowKey {
     /// Creation time of the last row.
     pub created_at: NaiveDateTime,
-    /// Its id.
     pub id: String,
 }
 

@@ -25,7 +25,9 @@ mod keyset;
 mod lifecycle;
 mod mutation;
 mod nodes;
+mod operator_runs;
 mod packages;
+mod plugins;
 mod recordings;
 mod references;
 mod repository;
@@ -37,17 +39,15 @@ mod token_states;
 mod traces;
 mod usage;
 mod webhooks;
+mod words;
 
 use svc_model::LifecycleStatus;
 
 pub use audit::{AuditFilter, AuditLog, AuditPage};
-pub use backtests::{
-    BacktestClaim, BacktestEnd, BacktestPoint, BacktestState, BacktestStep, Backtests, NewBacktest,
-    StoredBacktest,
-};
+pub use backtests::{BacktestEnd, BacktestPoint, BacktestStep, Backtests, NewBacktest, StoredBacktest};
 pub use bulk_runs::{
-    AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkState,
-    BulkStep, DrivenRun, NewBulkRun,
+    AppliedPage, BulkAction, BulkError, BulkKind, BulkPage, BulkRun, BulkRuns, BulkStep, DrivenRun,
+    NewBulkRun,
 };
 pub use channel_pauses::{ChannelPauses, CountedFailure, NewPause};
 pub(crate) use config_changes::NOTIFICATIONS;
@@ -92,7 +92,9 @@ pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, AuditReceipt, Mutation};
 pub(crate) use nodes::list as list_nodes;
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus, StoredFigures};
+pub use operator_runs::{OperatorRunClaim, OperatorRunState};
 pub use packages::PackageReceipts;
+pub use plugins::{NewPlugin, PluginVersion, Plugins};
 pub use recordings::{NewRunRecording, RecordingFilter, RecordingRow, Recordings, StoredRunRecording};
 pub use references::References;
 pub use repository::Repository;
@@ -189,4 +191,14 @@ macro_rules! sorted {
         if $descending { $query.order($column.desc()) } else { $query.order($column.asc()) }
     };
 }
-pub(crate) use {sorted, tagged};
+
+/// Declares the columns that a query selects, in the order of the tuple that it loads: as a type, and as a value.
+macro_rules! column_list {
+    ($(#[$doc:meta])* $visibility:vis const $name:ident: $type:ident = $table:ident { $($column:ident,)* }) => {
+        $visibility type $type = ($($table::$column,)*);
+
+        $(#[$doc])*
+        $visibility const $name: $type = ($($table::$column,)*);
+    };
+}
+pub(crate) use {column_list, sorted, tagged};

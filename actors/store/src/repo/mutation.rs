@@ -8,7 +8,7 @@ use diesel_async::RunQueryDsl;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_model::Precondition;
 use svc_model::id::new_ordered_id;
 use tokio::time::Instant;
@@ -38,6 +38,16 @@ pub struct AuditEntry {
     pub details: Option<Value>,
     /// Receives the id of the row.
     pub receipt: AuditReceipt,
+}
+
+impl AuditEntry {
+    /// Adds the members of an object to the details.
+    pub fn add_details(&mut self, members: Value) {
+        let details = self.details.get_or_insert_with(|| Value::Object(Map::new()));
+        if let (Value::Object(details), Value::Object(members)) = (details, members) {
+            details.extend(members);
+        }
+    }
 }
 
 /// The id of the audit row that a request has written; of several rows, the last. Clones share it. Set within the

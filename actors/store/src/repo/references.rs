@@ -10,6 +10,8 @@ pub trait References: Send + Sync {
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool;
     /// Returns whether the config of the channel refers to this connector or channel.
     fn channel_names(&self, channel: &ChannelContent, kind: EntityKind, name: &str) -> bool;
+    /// Returns whether a task of the workflow calls a function of this plugin.
+    fn workflow_calls(&self, workflow: &WorkflowContent, plugin: &str) -> bool;
 }
 
 /// Definitions without references.
@@ -19,6 +21,10 @@ impl References for () {
     }
 
     fn channel_names(&self, _: &ChannelContent, _: EntityKind, _: &str) -> bool {
+        false
+    }
+
+    fn workflow_calls(&self, _: &WorkflowContent, _: &str) -> bool {
         false
     }
 }

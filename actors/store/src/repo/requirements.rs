@@ -1,13 +1,15 @@
 //! Requirements of an activation: what must be true before a version may serve.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::route::methods_overlap;
-use svc_model::{ChannelContent, Connector, ConnectorNeed, EntityKind, Protocol, RoutePattern, ServiceError};
+use svc_model::{
+    ChannelContent, ClaimedRoute, Connector, ConnectorNeed, EntityKind, NO_SCHEDULES_HERE, Protocol,
+    RoutePattern, ServiceError, name_objection,
+};
 use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
@@ -73,15 +75,13 @@ pub(super) async fn check_channel(
     requirements: &ChannelRequirements,
 ) -> Result<Vec<Objection>, StoreError> {
     let mut objections = Vec::new();
-    for ClaimedRoute { field, pattern, methods } in claimed_routes(content) {
-        let platform = requirements.platform_route.as_ref().and_then(|covers| covers(pattern));
-        objections.extend(platform.map(|route| {
-            Objection::invalid(field, format!("'{pattern}' covers the platform's route '{route}'"))
-        }));
-        let rival = route_rival(conn, id, content.priority, pattern, &methods).await?;
-        objections.extend(rival.map(|name| {
-            let message = format!("active channel '{name}' claims '{pattern}' at the same priority");
-            Objection::invalid(field, message)
+    for claim in ClaimedRoute::of_channel(content) {
+        let platform = requirements.platform_route.as_ref().and_then(|covers| covers(claim.pattern));
+        objections
+            .extend(platform.map(|route| Objection::invalid(claim.field, claim.platform_objection(&route))));
+        let rivals = route_rivals(conn, id, content.priority, &claim).await?;
+        objections.extend(rivals.into_iter().map(|rival| {
+            Objection::invalid(claim.field, claim.rival_objection(&rival.name)).with_rival(rival.id)
         }));
     }
     match &content.workflow_id {
@@ -92,52 +92,25 @@ pub(super) async fn check_channel(
         }
         Some(_) => {}
     }
-    if name_rival(conn, id, &content.name).await? {
-        let message = format!("another active channel is named '{}'", content.name);
-        objections.push(Objection::new("name", ServiceError::conflict(message)));
+    if let Some(rival) = name_rival(conn, id, &content.name).await? {
+        let refusal = ServiceError::conflict(name_objection(&content.name));
+        objections.push(Objection::new("name", refusal).with_rival(rival));
     }
     if content.protocol == Protocol::Cron && !requirements.cron_enabled {
-        objections.push(Objection::invalid("protocol", "schedules do not run on this node (cron.enabled)"));
+        objections.push(Objection::invalid("protocol", NO_SCHEDULES_HERE));
     }
     Ok(objections)
 }
 
-/// A route of a channel, with the field that has it.
-struct ClaimedRoute<'c> {
-    field: &'static str,
-    pattern: &'c str,
-    methods: Cow<'c, [String]>,
-}
-
-/// Returns the routes of a channel: its own, and that of the callback of its sign-in.
-fn claimed_routes(content: &ChannelContent) -> Vec<ClaimedRoute<'_>> {
-    if !content.protocol.is_http() {
-        return Vec::new();
-    }
-    let own = content.route_pattern.as_deref().map(|pattern| ClaimedRoute {
-        field: "route_pattern",
-        pattern,
-        methods: content.methods.as_deref().unwrap_or_default().into(),
-    });
-    let callback = content.config["oauth2_login"]["callback_path"].as_str();
-    let callback = callback.map(|pattern| ClaimedRoute {
-        field: "config.oauth2_login.callback_path",
-        pattern,
-        methods: vec!["GET".to_owned()].into(),
-    });
-    own.into_iter().chain(callback).collect()
-}
-
-/// Finds another active channel with the same shape and priority and a common method. Uses the index on the
+/// Finds the other active channels with the same shape and priority and a common method. Uses the index on the
 /// shape, which callbacks of other channels do not have.
-async fn route_rival(
+async fn route_rivals(
     conn: &mut Conn,
     id: &str,
     priority: i64,
-    pattern: &str,
-    methods: &[String],
-) -> Result<Option<String>, StoreError> {
-    let Some(shape) = RoutePattern::shape_of(pattern) else { return Ok(None) };
+    claim: &ClaimedRoute<'_>,
+) -> Result<Vec<DefinitionRow>, StoreError> {
+    let Some(shape) = RoutePattern::shape_of(claim.pattern) else { return Ok(Vec::new()) };
     let rows = definitions::table
         .filter(definitions::kind.eq(EntityKind::Channel.name()))
         .filter(definitions::route_shape.eq(shape))
@@ -146,9 +119,10 @@ async fn route_rival(
         .filter(definitions::id.ne(id))
         // Not a list, whose statement would be prepared anew each time.
         .filter(definitions::protocol.eq("rest").or(definitions::protocol.eq("http")));
-    let rows = on!(conn, c => rows.load::<DefinitionRow>(c).await)?;
-    let rival = rows.into_iter().find(|row| methods_overlap(methods, &stored_methods(row)));
-    Ok(rival.map(|row| row.name))
+    let mut rows = on!(conn, c => rows.load::<DefinitionRow>(c).await)?;
+    rows.retain(|row| methods_overlap(&claim.methods, &stored_methods(row)));
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(rows)
 }
 
 async fn is_active(conn: &mut Conn, workflow: &str) -> Result<bool, StoreError> {
@@ -160,12 +134,13 @@ async fn is_active(conn: &mut Conn, workflow: &str) -> Result<bool, StoreError> 
     Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
 }
 
-async fn name_rival(conn: &mut Conn, id: &str, name: &str) -> Result<bool, StoreError> {
+/// Finds the id of another active channel of this name.
+async fn name_rival(conn: &mut Conn, id: &str, name: &str) -> Result<Option<String>, StoreError> {
     let row = definitions::table
         .filter(definitions::kind.eq(EntityKind::Channel.name()))
         .filter(definitions::name.eq(name))
         .filter(definitions::status.eq(ACTIVE))
         .filter(definitions::id.ne(id))
-        .select(definitions::version);
-    Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
+        .select(definitions::id);
+    Ok(on!(conn, c => row.first::<String>(c).await.optional())?)
 }

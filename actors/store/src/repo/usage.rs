@@ -43,6 +43,18 @@ async fn workflows_naming(
     Ok(distinct(users))
 }
 
+/// Lists the active workflows that call a function of a plugin, as texts for a message.
+pub(super) async fn workflows_calling(
+    conn: &mut Conn,
+    references: &dyn References,
+    plugin: &str,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<String>, StoreError> {
+    let active = queries::active::<Workflow>(conn, None, keys).await?;
+    let callers = active.into_iter().filter(|workflow| references.workflow_calls(&workflow.content, plugin));
+    Ok(distinct(callers.map(|workflow| format!("workflow '{}'", workflow.workflow_id))))
+}
+
 /// Lists the active channels that refer to a connector or to another channel, as texts for a message.
 async fn channels_naming(
     conn: &mut Conn,

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::writer::kill_step::KillStep;
 use crate::writer::rows::RowBatch;
 use crate::writer::unit::WriteUnit;
 
@@ -57,9 +58,17 @@ impl Batch {
                 }
             }
         }
+        let has_rows = !self.rows.is_empty();
+        if has_rows {
+            KillStep::RowsWritten.reach();
+        }
         let started_at = Instant::now();
         conn.commit().await.map_err(StoreError::into_commit_failure)?;
-        Ok(started_at.elapsed())
+        let took = started_at.elapsed();
+        if has_rows {
+            KillStep::RowsCommitted.reach();
+        }
+        Ok(took)
     }
 
     /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such

@@ -11,6 +11,7 @@
 
 mod batch;
 mod connection;
+mod kill_step;
 mod latest_commit;
 mod messages;
 mod queue;
@@ -26,6 +27,7 @@ use actix_supervision::{Context, Supervised};
 use crate::error::StoreError;
 
 pub(crate) use connection::WriterConnection;
+pub use kill_step::KillStep;
 pub(crate) use messages::RunUnit;
 pub(crate) use queue::WriterQueue;
 pub(crate) use state::MOST_ROWS;

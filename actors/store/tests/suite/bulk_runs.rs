@@ -7,8 +7,8 @@ use serde_json::{Map, json};
 use svc_ledger::{OccurrenceStatus, Settlement};
 use svc_model::Page;
 use svc_store::{
-    AuditFilter, BulkAction, BulkClaim, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, DeadLetterFilter,
-    DueLetters, NewBulkRun, NewTrace, OccurrenceFilter, StartResult, Store, TraceStatus,
+    AuditFilter, BulkAction, BulkKind, BulkPage, BulkRun, BulkStep, DeadLetterFilter, DueLetters, NewBulkRun,
+    NewTrace, OccurrenceFilter, OperatorRunClaim, OperatorRunState, StartResult, Store, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -42,17 +42,17 @@ async fn begin_requeue(store: &Store, matched: i64) -> BulkRun {
 }
 
 /// Takes the runs without a driver; returns the proof of the one with this id.
-async fn take(store: &Store, holder: &str, id: &str) -> Option<BulkClaim> {
+async fn take(store: &Store, holder: &str, id: &str) -> Option<OperatorRunClaim> {
     let driven = store.bulk_runs().claim(holder, LEASE).await.unwrap();
     let run = driven.into_iter().find(|driven| driven.run.id == id)?.run;
-    Some(BulkClaim { id: run.id, holder: holder.into(), position: run.position })
+    Some(OperatorRunClaim { id: run.id, holder: holder.into(), position: run.position })
 }
 
 fn page(ids: &[String], next: Option<&str>) -> BulkPage {
     BulkPage { ids: ids.to_vec(), next: next.map(str::to_owned) }
 }
 
-async fn apply(store: &Store, claim: &BulkClaim, page: BulkPage) -> BulkStep {
+async fn apply(store: &Store, claim: &OperatorRunClaim, page: BulkPage) -> BulkStep {
     store.bulk_runs().apply(claim.clone(), page, LEASE).await.unwrap().step
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn third_run_is_refused_with_both_open_ones(db: TestDatabase) {
     assert_eq!(count_audited(&store, "bulk_start").await, 2, "a refusal leaves no record");
     let claim = take(&store, "n", &first.id).await.unwrap();
     let ended = apply(&store, &claim, page(&[], None)).await;
-    assert_eq!(ended, BulkStep::Ended { done: 0, state: BulkState::Completed });
+    assert_eq!(ended, BulkStep::Ended { done: 0, state: OperatorRunState::Completed });
     begin_requeue(&store, 0).await;
     let (listed, total) = store.bulk_runs().list(Page::default()).await.unwrap();
     assert_eq!((listed.len(), total), (3, 3));
@@ -117,10 +117,10 @@ pub(crate) async fn letters_are_requeued_once_over_dying_drivers(db: TestDatabas
     db.execute("UPDATE bulk_runs SET held_until = '2000-01-01 00:00:00'").await.unwrap();
     let second = take(&store, "two", &run.id).await.unwrap();
     assert_eq!(second.position.as_deref(), Some("p"));
-    let late = BulkClaim { position: Some("p".into()), ..first };
+    let late = OperatorRunClaim { position: Some("p".into()), ..first };
     assert_eq!(apply(&store, &late, page(&ids[2..], None)).await, BulkStep::Lost);
     let step = apply(&store, &second, page(&ids[2..], None)).await;
-    assert_eq!(step, BulkStep::Ended { done: 3, state: BulkState::Completed });
+    assert_eq!(step, BulkStep::Ended { done: 3, state: OperatorRunState::Completed });
     let run = read_run(&store, &run.id).await;
     assert_eq!((counts(&run), run.state.as_str()), ([5, 5, 0, 0], "completed"));
     assert!(run.ended_at.is_some() && run.errors.is_empty());
@@ -146,9 +146,9 @@ pub(crate) async fn letters_that_changed_or_are_due_are_skipped(db: TestDatabase
     let claim = take(&store, "n", &first.id).await.unwrap();
     apply(&store, &claim, page(&ids[..1], Some("p"))).await;
     store.bulk_runs().abort(&first.id, mutation("bulk_run", "abort")).await.unwrap();
-    let claim = BulkClaim { position: Some("p".into()), ..claim };
+    let claim = OperatorRunClaim { position: Some("p".into()), ..claim };
     let step = apply(&store, &claim, page(&ids[1..], None)).await;
-    assert_eq!(step, BulkStep::Ended { done: 0, state: BulkState::Aborted });
+    assert_eq!(step, BulkStep::Ended { done: 0, state: OperatorRunState::Aborted });
     let ended = refusal(store.bulk_runs().abort(&first.id, mutation("bulk_run", "abort")).await);
     assert_eq!(ended.status(), 409);
 
@@ -198,7 +198,7 @@ pub(crate) async fn ended_runs_are_deleted_after_their_time(db: TestDatabase) {
     let (ended, open) = (begin_requeue(&store, 0).await, begin_requeue(&store, 0).await);
     let claim = take(&store, "n", &ended.id).await.unwrap();
     let failed = store.bulk_runs().fail(claim, "no way".into()).await.unwrap();
-    assert_eq!(failed, BulkStep::Ended { done: 0, state: BulkState::Failed });
+    assert_eq!(failed, BulkStep::Ended { done: 0, state: OperatorRunState::Failed });
     assert_eq!(read_run(&store, &ended.id).await.reason.as_deref(), Some("no way"));
     db.execute("UPDATE bulk_runs SET ended_at = '2000-01-01 00:00:00' WHERE ended_at IS NOT NULL")
         .await
@@ -253,7 +253,7 @@ pub(crate) async fn backfill_keeps_its_bound_and_runs_last(db: TestDatabase) {
     let driven = store.bulk_runs().claim("n", LEASE).await.unwrap();
     assert_eq!(driven[0].instants, instants);
     let mut claim = take(&store, "n", &run.id).await.unwrap();
-    let put = async |claim: &BulkClaim, left: &[NaiveDateTime]| {
+    let put = async |claim: &OperatorRunClaim, left: &[NaiveDateTime]| {
         let (claim, left) = (claim.clone(), left.to_vec());
         store.bulk_runs().backfill(claim, left, (facts("c"), 2), LEASE).await.unwrap()
     };
@@ -297,7 +297,7 @@ pub(crate) async fn backfill_keeps_its_bound_and_runs_last(db: TestDatabase) {
     claim.position = Some("3".into());
     db.execute("UPDATE cron_occurrences SET status = 'completed' WHERE channel_id = 'c'").await.unwrap();
     let ended = put(&claim, &[]).await;
-    assert_eq!(ended, BulkStep::Ended { done: 0, state: BulkState::Completed });
+    assert_eq!(ended, BulkStep::Ended { done: 0, state: OperatorRunState::Completed });
     assert_eq!(counts(&read_run(&store, &run.id).await), [3, 3, 0, 0]);
 }
 
@@ -365,7 +365,7 @@ pub(crate) async fn trace_is_run_again_once_with_its_input(db: TestDatabase) {
     let applied = store.bulk_runs().apply(claim, page(&ids, None), LEASE).await.unwrap();
     assert_eq!(applied.reruns.len(), 1);
     let rerun = store.traces().get(&applied.reruns[0].trace_id.to_string()).await.unwrap().unwrap();
-    assert_eq!(rerun.rerun_of.as_deref(), Some(ids[0].as_str()));
+    assert_eq!(rerun.row.rerun_of.as_deref(), Some(ids[0].as_str()));
     let run = read_run(&store, &run.id).await;
     assert_eq!(counts(&run), [2, 1, 1, 0]);
     assert!(run.errors[0].id == ids[1] && run.errors[0].message.contains("tracing.keep_input"), "{run:?}");
@@ -373,6 +373,19 @@ pub(crate) async fn trace_is_run_again_once_with_its_input(db: TestDatabase) {
     let claim = take(&store, "n", &second.id).await.unwrap();
     apply(&store, &claim, page(&ids, None)).await;
     assert_eq!(counts(&read_run(&store, &second.id).await), [2, 0, 1, 1], "it has a rerun");
+}
+
+pub(crate) async fn held_run_stays_until_aborted(db: TestDatabase) {
+    let store = db.store().await;
+    let run = begin(&store, BulkKind::Traces, BulkAction::Rerun, 2).await;
+    let claim = take(&store, "n", &run.id).await.unwrap();
+    db.execute("UPDATE bulk_runs SET held_until = '2000-01-01 00:00:00'").await.unwrap();
+    let hold = async || store.bulk_runs().hold(claim.clone(), LEASE).await.unwrap();
+    assert_eq!(hold().await, BulkStep::Continues { done: 0, position: None });
+    assert_eq!(take(&store, "other", &run.id).await, None, "its lease was renewed");
+    store.bulk_runs().abort(&run.id, mutation("bulk_run", "bulk_abort")).await.unwrap();
+    assert_eq!(hold().await, BulkStep::Ended { done: 0, state: OperatorRunState::Aborted });
+    assert_eq!(hold().await, BulkStep::Lost);
 }
 
 pub(crate) async fn run_keeps_its_first_hundred_errors(db: TestDatabase) {

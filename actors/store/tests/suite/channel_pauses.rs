@@ -170,7 +170,13 @@ pub(crate) async fn retries_of_paused_channel_rest_until_resume(db: TestDatabase
     assert!(letters.rest(&letter.id, "n1", "a", Duration::ZERO).await.unwrap());
     assert!(claim().await.is_empty());
     assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), None);
+    let counts = async || {
+        let counts = store.traces().count_waiting().await.unwrap();
+        (counts.retrying, counts.resting_retries)
+    };
+    assert_eq!(counts().await, (1, 1));
     pauses.resume(&ids(&["a"]), order("resume")).await.unwrap();
+    assert_eq!(counts().await, (1, 0));
     let freed = claim().await.remove(0);
     assert_eq!((freed.id, freed.retry_count), (letter.id, letter.retry_count));
 }

@@ -174,6 +174,8 @@ pub(crate) async fn a_requeued_letter_is_due_and_free(db: TestDatabase) {
     let change = || mutation("trace_dlq", "requeue");
     let requeued = letters.requeue(&id, change()).await.unwrap();
     assert_eq!((requeued.row.id.as_str(), requeued.row.retry_count), (id.as_str(), 0));
+    let retrying = letters.find_retrying(&[id.clone(), "absent".to_owned(), "a\0".to_owned()]).await.unwrap();
+    assert_eq!(retrying, [id.clone()].into());
     assert!(!letters.put_back(&id, "n1", LEASE).await.unwrap(), "its holder lost it");
     let claimed = letters.claim_due(DueLetters::All, 1, LEASE, "n2").await.unwrap();
     assert_eq!((claimed.len(), claimed[0].retry_count), (1, 0));

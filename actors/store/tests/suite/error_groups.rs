@@ -78,6 +78,20 @@ pub(crate) async fn each_failure_counts_once(db: TestDatabase) {
     assert_eq!(groups(&store, ErrorGroupFilter::default()).await.len(), 1);
 }
 
+pub(crate) async fn samples_are_failures_that_count(db: TestDatabase) {
+    let store = db.store().await;
+    let refused = group("orders", "charge", "refused 1");
+    let cancelled = fail_accepted(&store, "orders", Some(&refused)).await.to_string();
+    let failed = fail_accepted(&store, "orders", Some(&refused)).await.to_string();
+    let samples = async || groups(&store, ErrorGroupFilter::default()).await.remove(0).samples;
+    db.execute(&format!("UPDATE traces SET status = 'cancelled' WHERE id = '{cancelled}'")).await.unwrap();
+    assert_eq!(samples().await, [failed]);
+    // The letter of work that was cancelled with a report names that work.
+    db.execute(&format!("DELETE FROM trace_dlq WHERE trace_id <> '{cancelled}'")).await.unwrap();
+    db.execute("UPDATE traces SET status = 'cancelled'").await.unwrap();
+    assert_eq!(samples().await, [cancelled]);
+}
+
 pub(crate) async fn failure_without_group_gets_one_of_its_message(db: TestDatabase) {
     let store = db.store().await;
     fail_accepted(&store, "orders", None).await;

@@ -37,6 +37,8 @@ pub(crate) async fn pending_migrations_are_listed_without_a_change(db: TestDatab
     elsewhere.url = format!("sqlite:{}/no/such/svc.db", db.directory().display());
     let refused = inspect::summary(&elsewhere).await.unwrap_err();
     assert!(refused.to_string().contains("directory"), "{refused}");
+    let refused = migrate::run(&elsewhere).await.unwrap_err();
+    assert!(refused.to_string().contains("directory"), "{refused}");
 }
 
 pub(crate) async fn database_is_measured_without_a_change(db: TestDatabase) {

@@ -25,6 +25,7 @@ pub(crate) mod nodes;
 pub(crate) mod open_traces;
 pub(crate) mod outages;
 pub(crate) mod packages;
+pub(crate) mod plugins;
 pub(crate) mod quota_counts;
 pub(crate) mod races;
 pub(crate) mod recordings;
@@ -61,7 +62,7 @@ pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
     Mutation::new(audit)
 }
 
-/// Every workflow and channel refers to this name and no other.
+/// Every workflow and channel refers to this name and no other, and every workflow calls the plugin of this id.
 pub(crate) struct Names(pub(crate) &'static str);
 
 impl References for Names {
@@ -71,6 +72,10 @@ impl References for Names {
 
     fn channel_names(&self, _: &ChannelContent, _: EntityKind, name: &str) -> bool {
         name == self.0
+    }
+
+    fn workflow_calls(&self, _: &WorkflowContent, plugin: &str) -> bool {
+        plugin == self.0
     }
 }
 

@@ -1,5 +1,6 @@
 //! Recorded runs: lists, the count of a day, deletion by key and by age.
 
+use svc_model::id::new_ordered_id;
 use svc_model::{Page, WorkflowVersion};
 use svc_store::{NewRunRecording, RecordingFilter, RowKey, Store};
 
@@ -9,6 +10,7 @@ use super::traces::ago;
 
 fn recording(channel: &str, run_key: &str, outcome: &'static str) -> NewRunRecording {
     NewRunRecording {
+        id: new_ordered_id().to_string(),
         run_id: format!("run-{run_key}"),
         run_key: run_key.to_owned(),
         channel_id: format!("id-{channel}").into(),
@@ -32,6 +34,7 @@ pub(crate) async fn recordings_are_listed_and_deleted_by_key(db: TestDatabase) {
         recording("orders", "b", "failed"),
         recording("other", "a", "completed"),
     ];
+    recordings.insert(batch.clone()).await.unwrap();
     recordings.insert(batch).await.unwrap();
     let of_channel =
         |channel: &str| RecordingFilter { channel: Some(channel.to_owned()), ..RecordingFilter::default() };

@@ -61,9 +61,10 @@ pub(crate) async fn rerun_waits_with_the_stored_input(db: TestDatabase) {
     let shown = store.traces().get(&former.to_string()).await.unwrap().unwrap();
     assert_eq!(shown.reruns, [key.clone(), again.to_string()]);
     let shown = store.traces().get(&key).await.unwrap().unwrap();
-    assert_eq!((shown.rerun_of.as_deref(), &*shown.row.status), (Some(&*former.to_string()), "waiting"));
+    assert_eq!((shown.row.rerun_of.as_deref(), &*shown.row.status), (Some(&*former.to_string()), "waiting"));
     let query = TraceQuery { rerun_of: Some(former.to_string().into()), ..TraceQuery::default() };
     let listed = store.traces().list(query).await.unwrap().rows;
+    assert!(listed.iter().all(|row| row.rerun_of == Some(former.to_string())), "{listed:?}");
     let listed: Vec<_> = listed.into_iter().map(|row| row.id).collect();
     assert_eq!(listed, [again.to_string(), key]);
 }

@@ -8,7 +8,7 @@ use svc_ledger::{WorkOwner, WorkState};
 use svc_model::Timestamp;
 use svc_store::{
     DueLetters, DueTime, NewNode, NewTrace, Ownership, QueueShares, Store, TraceEnd, TraceFailure,
-    TraceRepository, TraceStatus, WaitReason, WaitTerms,
+    TraceQuery, TraceRepository, TraceStatus, WaitReason, WaitTerms,
 };
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [due]);
     assert_eq!((rows[0].channel_id.as_deref(), &*rows[0].channel), (Some("c1"), "orders"));
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
-    assert_eq!((&*shown.row.status, shown.deliver_at), ("scheduled", Some(past)));
+    assert_eq!((&*shown.row.status, shown.row.deliver_at), ("scheduled", Some(past)));
 
     assert_eq!(claim(&traces, "a", &[due, later], None).await, [due]);
     assert_eq!(claim(&traces, "a", &[due, later], None).await, [due], "its answer may have been lost");
@@ -94,7 +94,9 @@ pub(crate) async fn scheduled_work_is_due_by_the_database_clock(db: TestDatabase
     assert_eq!(status(&traces, due).await.as_deref(), Some("pending"));
     assert!(finish(&traces, "a", due).await);
     let shown = traces.get(&due.to_string()).await.unwrap().unwrap();
-    assert_eq!(shown.deliver_at, Some(past));
+    assert_eq!(shown.row.deliver_at, Some(past));
+    let query = TraceQuery { trace_id: Some(due.to_string().into()), ..TraceQuery::default() };
+    assert_eq!(traces.list(query).await.unwrap().rows[0].deliver_at, Some(past));
 }
 
 pub(crate) async fn waiting_work_belongs_to_no_node(db: TestDatabase) {
@@ -295,10 +297,14 @@ pub(crate) async fn facts_give_reason_of_wait(db: TestDatabase) {
     assert_eq!(reason(later).await, Some("scheduled"));
 
     let [first, second] = [accept_in_line(&traces, "t1").await, accept_in_line(&traces, "t1").await];
-    let in_line = |before, holder| Some(WorkState::InLine { key: "t1".into(), before, holder });
-    assert_eq!(state(second).await, in_line(1, None));
+    let other = accept_in_line(&traces, "t2").await;
+    let in_line = |key: &str, before, holder, is_of_key| {
+        Some(WorkState::InLine { key: key.into(), before, holder, is_of_key })
+    };
+    assert_eq!(state(second).await, in_line("t1", 1, None, false));
     assert_eq!(claim(&traces, "a", &[first], Some(&shares(Some(1), None))).await, [first]);
-    assert_eq!(state(second).await, in_line(0, Some(first.to_string())));
+    assert_eq!(state(second).await, in_line("t1", 0, Some(first.to_string()), true));
+    assert_eq!(state(other).await, in_line("t2", 0, Some(first.to_string()), false));
     let owner = Some(WorkOwner { node: "a".into(), lease_until: None });
     assert_eq!(state(first).await, Some(WorkState::Queued { owner, before: 0 }));
     assert_eq!(reason(first).await, Some("lease"), "that node is not registered");

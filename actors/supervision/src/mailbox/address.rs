@@ -160,7 +160,8 @@ impl<A: Supervised> Address<A> {
         }
         match limit {
             None => answer.await.map_err(|_| call.failure(CallErrorKind::Crashed)),
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
+            // Most calls have no limit, and their futures no timer.
+            Some(limit) => match Box::pin(tokio::time::timeout(limit, answer)).await {
                 Ok(answer) => answer.map_err(|_| call.failure(CallErrorKind::Crashed)),
                 Err(_) => Err(call.failure(CallErrorKind::Expired)),
             },

@@ -3,7 +3,8 @@
 //! The actor looks for letters when one is known to be due. One process for all looks once per `poll_interval`
 //! as well, for letters whose writer is gone: the one that has the lease of the job. Messages it handles none.
 //! Each look claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is
-//! made of it, the next attempt at its work, and its job enters the queue like any submission.
+//! made of it, the next attempt at its work, and its job enters the queue like any submission. After a look that failed
+//! the actor rests, longer each time.
 //!
 //! The next attempt at work of a channel with shares waits in the database for its share, like the first.
 //!
@@ -24,12 +25,14 @@ use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::warn;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 pub(crate) use due::DueTimer;
 use due::LookReason;
 pub(crate) use foreign_channels::ForeignChannels;
 pub(crate) use shared::RetryShared;
+
+use crate::backoff::DATABASE_BACKOFF;
 
 /// The actor that retries dead letters.
 pub(crate) struct DeadLetterRetrier {
@@ -50,11 +53,15 @@ impl Actor for DeadLetterRetrier {
         let retries = Arc::clone(&self.retries);
         let looks = async move {
             // Letters may have become due while nothing looked.
-            let mut reason = LookReason::Due;
+            let (mut reason, mut rests) = (LookReason::Due, DATABASE_BACKOFF.delays());
             loop {
                 retries.due.reset();
                 if reason == LookReason::Due || retries.holds_poll().await {
-                    retries.look().await;
+                    match retries.look().await {
+                        Ok(()) => rests.reset(),
+                        // What is due stays due, and a database that cannot be written may still say so.
+                        Err(_) => sleep(rests.next_delay()).await,
+                    }
                 }
                 reason = retries.due.wait(retries.settings.poll_interval).await;
             }

@@ -106,13 +106,21 @@ impl RetryShared {
     }
 
     /// Retries the letters that are due, and finds out when the next one is.
-    pub(super) async fn look(self: &Arc<Self>) {
-        match self.retry_due_letters().await {
+    ///
+    /// # Errors
+    /// That of the database; some of the letters may still be due.
+    pub(super) async fn look(self: &Arc<Self>) -> Result<(), StoreError> {
+        let retried = self.retry_due_letters().await;
+        match &retried {
             Ok(()) if self.settings.retry_enabled => self.jobs.tell(JOB),
             Ok(()) => {}
-            Err(error) => warn!(self.log, "cannot retry dead letters"; "error" => %error),
+            Err(error) => {
+                self.errors.tell(ErrorReason::DlqRetry);
+                warn!(self.log, "cannot retry dead letters"; "error" => %error);
+            }
         }
         self.record_next_due().await;
+        retried
     }
 
     /// Returns the letters that are retried. With retries off, those are the letters that an operator requeued.

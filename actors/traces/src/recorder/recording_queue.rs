@@ -2,6 +2,7 @@
 //! recording that finds the queue full is dropped and counted.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ const BATCH: usize = 64;
 /// Attempts of a write while the database is away.
 const ATTEMPTS: usize = 5;
 /// The time after which the recordings of a day are counted again: other nodes write some too.
-const COUNT_LIFETIME: Duration = Duration::from_secs(60);
+const COUNT_LIFETIME: Duration = Duration::from_secs(10);
+/// Parts of the room of a day. After each of them the recordings are counted again.
+const ROOM_PARTS: u64 = 64;
 
 /// A recording, and the number that its channel may have of this day.
 #[derive(Debug)]
@@ -88,8 +91,20 @@ impl RecordingQueue {
 
 /// The recordings of a channel on one day.
 struct DayCount {
-    count: u64,
+    /// Those that the database had.
+    counted: u64,
     counted_at: Instant,
+    /// Those that were taken since.
+    taken: u64,
+}
+
+impl DayCount {
+    /// Returns `true` if the database must be asked again: other nodes take a part of the room, too.
+    fn is_due(&self, max_per_day: u64) -> bool {
+        let room = max_per_day.saturating_sub(self.counted);
+        let is_part_taken = room > 0 && self.taken >= room.div_ceil(ROOM_PARTS);
+        is_part_taken || self.counted_at.elapsed() >= COUNT_LIFETIME
+    }
 }
 
 /// Writes recordings, as many of a day as their channels may have.
@@ -108,11 +123,20 @@ impl RecordingWriter {
     async fn write(&mut self, batch: Vec<QueuedRecording>) {
         let mut rows = Vec::with_capacity(batch.len());
         for QueuedRecording { row, max_per_day } in batch {
-            match self.takes_place(&row.channel_id, max_per_day).await {
+            if self.counts.get(&row.channel_id).is_none_or(|day| day.is_due(max_per_day)) {
+                // Those before it count too.
+                self.store_rows(mem::take(&mut rows)).await;
+                self.count_day(&row.channel_id).await;
+            }
+            match self.takes_place(&row.channel_id, max_per_day) {
                 true => rows.push(row),
                 false => self.metrics.count_recording("max_per_day"),
             }
         }
+        self.store_rows(rows).await;
+    }
+
+    async fn store_rows(&self, rows: Vec<NewRunRecording>) {
         if rows.is_empty() {
             return;
         }
@@ -127,18 +151,19 @@ impl RecordingWriter {
         (0..count).for_each(|_| self.metrics.count_recording(outcome));
     }
 
-    /// Counts a recording of today, if its channel may have another one. While the database is away it may: the write
-    /// decides.
-    async fn takes_place(&mut self, channel_id: &Arc<str>, max_per_day: u64) -> bool {
-        let known = self.counts.get(channel_id).filter(|count| count.counted_at.elapsed() < COUNT_LIFETIME);
-        if known.is_none() {
-            let count = self.store.count_today(channel_id).await.unwrap_or_default();
-            self.counts.insert(Arc::clone(channel_id), DayCount { count, counted_at: Instant::now() });
-        }
-        let Some(day) = self.counts.get_mut(channel_id).filter(|day| day.count < max_per_day) else {
-            return false;
-        };
-        day.count += 1;
+    /// Counts the recordings of today. While the database is away the last count holds: the write decides.
+    async fn count_day(&mut self, channel_id: &Arc<str>) {
+        let known = self.counts.get(channel_id).map_or(0, |day| day.counted.saturating_add(day.taken));
+        let counted = self.store.count_today(channel_id).await.unwrap_or(known);
+        let day = DayCount { counted, counted_at: Instant::now(), taken: 0 };
+        self.counts.insert(Arc::clone(channel_id), day);
+    }
+
+    /// Takes a place among the recordings of today, if the channel may have another one.
+    fn takes_place(&mut self, channel_id: &Arc<str>, max_per_day: u64) -> bool {
+        let has_room = |day: &&mut DayCount| day.counted.saturating_add(day.taken) < max_per_day;
+        let Some(day) = self.counts.get_mut(channel_id).filter(has_room) else { return false };
+        day.taken += 1;
         true
     }
 
@@ -161,6 +186,7 @@ mod tests {
 
     fn recording(bytes: usize) -> QueuedRecording {
         let row = NewRunRecording {
+            id: "i".into(),
             run_id: "r".into(),
             run_key: "k".into(),
             channel_id: "c".into(),

@@ -1,8 +1,9 @@
 //! Acceptance of work that may not run yet.
 
-use svc_model::{ErrorReason, ServiceError};
+use svc_model::ErrorReason;
 use svc_store::{NewTrace, StoreError};
 
+use super::room::no_room;
 use super::terms::JobTerms;
 use crate::handle::Traces;
 use crate::job::Job;
@@ -18,8 +19,8 @@ impl Traces {
     /// # Errors
     /// - [`SubmitError::Shed`], 503: as much waits as may wait, of its channel or of the service, or the queue is
     ///   closed.
-    /// - [`SubmitError::Unwritten`], with the error of the database.
-    /// - [`SubmitError::Failed`]: the row could not be made, or the answer of the database was lost.
+    /// - [`SubmitError::Unwritten`], with the error of the database, or because the row could not be made.
+    /// - [`SubmitError::Failed`]: the answer of the database was lost.
     pub async fn submit_waiting(
         &self,
         job: Job,
@@ -36,7 +37,7 @@ impl Traces {
         let (reason, channel) = (terms.reason, job.channel_id.as_deref().unwrap_or_default());
         if !tally.reserve(traces, (channel, reason), most).await {
             metrics.record_rejection("waiting");
-            return Err(SubmitError::Shed(ServiceError::at_capacity("As much work waits as may wait")));
+            return Err(SubmitError::Shed(no_room()));
         }
         let (id, token) = (job.trace_id, token::make());
         let row = NewTrace {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use slog::warn;
 use svc_model::{Code, ErrorReason, ServiceError};
-use svc_store::{NewTrace, Outage, StoreError, WaitReason};
+use svc_store::{NewTrace, Outage, StoreError};
 use tokio::time::timeout;
 
-use super::tally::WaitingTally;
+use super::room::{ReservedRoom, no_room};
 use super::terms::JobTerms;
 use crate::ambiguity::wait_until_known;
 use crate::claim::JobClaim;
@@ -21,31 +21,9 @@ use crate::token;
 /// A job that is accepted together with others.
 #[derive(Debug)]
 pub struct BatchedJob {
-    /// The job.
     pub job: Job,
     /// The terms on which it waits; `None` for one that may run at once.
     pub terms: Option<JobTerms>,
-}
-
-/// The room of a row that waits, given back unless the row is written.
-struct ReservedRoom {
-    tally: Arc<WaitingTally>,
-    channel: String,
-    reason: WaitReason,
-}
-
-impl ReservedRoom {
-    /// Counts the row, which is written.
-    fn confirm(&self) {
-        self.tally.add(&self.channel, self.reason);
-        self.tally.announce(self.reason);
-    }
-}
-
-impl Drop for ReservedRoom {
-    fn drop(&mut self) {
-        self.tally.release(&self.channel, self.reason);
-    }
 }
 
 /// Jobs with all that they need to begin once their rows are on disk. Dropping it gives their room back.
@@ -140,11 +118,11 @@ impl Traces {
         let most = terms.max_waiting;
         let terms = terms.into_wait();
         let (reason, channel) = (terms.reason, job.channel_id.as_deref().unwrap_or_default());
-        if !tally.reserve(traces, (channel, reason), most).await {
+        let Some(room) = ReservedRoom::take(tally, traces, (channel, reason), most).await else {
             metrics.record_rejection("waiting");
-            return Err(SubmitError::Shed(ServiceError::at_capacity("As much work waits as may wait")));
-        }
-        batch.rooms.push(ReservedRoom { tally: Arc::clone(tally), channel: channel.to_owned(), reason });
+            return Err(SubmitError::Shed(no_room()));
+        };
+        batch.rooms.push(room);
         let token = token::make();
         let row = NewTrace {
             status: reason.status(),

@@ -8,10 +8,13 @@ mod accept;
 mod batch;
 mod claimer;
 mod pace;
+mod room;
 mod tally;
 mod terms;
 
 pub use batch::BatchedJob;
 pub(crate) use claimer::WaitingClaimer;
+pub use room::ReservedRoom;
+pub(crate) use room::no_room;
 pub(crate) use tally::WaitingTally;
 pub use terms::JobTerms;

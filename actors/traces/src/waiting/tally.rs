@@ -246,7 +246,7 @@ mod tests {
             rows,
             rests: false,
         }];
-        WaitingCounts { waiting, retrying }
+        WaitingCounts { waiting, retrying, resting_retries: 0 }
     }
 
     #[test]
@@ -266,11 +266,21 @@ mod tests {
     }
 
     #[test]
+    fn requeued_letter_takes_room_before_its_count() {
+        let tally = WaitingTally::new(1, TraceMetrics::default());
+        let reserve = || tally.try_reserve(("", WaitReason::Paused), u64::MAX);
+        assert!(reserve());
+        tally.confirm("", WaitReason::Paused);
+        assert!(!reserve());
+        assert!(tally.channels(WaitReason::Paused).is_empty(), "no channel is looked at for it");
+    }
+
+    #[test]
     fn resting_rows_take_room_and_no_look() {
         let tally = WaitingTally::new(10, TraceMetrics::default());
         let (reason, channel_id) = (WaitReason::Paused, Some("orders".to_owned()));
         let waiting = vec![WaitingCount { reason, channel_id, rows: 2, rests: true }];
-        tally.replace(WaitingCounts { waiting, retrying: 0 }, Instant::now());
+        tally.replace(WaitingCounts { waiting, ..WaitingCounts::default() }, Instant::now());
         assert!(tally.is_empty() && tally.channels(WaitReason::Paused).is_empty());
         assert!(!tally.try_reserve(("orders", WaitReason::Scheduled), 2));
         assert!(tally.try_reserve(("orders", WaitReason::Scheduled), 3));

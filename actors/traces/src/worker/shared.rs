@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
 use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
-use svc_store::{CancelledEnd, Ownership, StoreError, TraceFailure};
+use svc_store::{CancelledEnd, KillStep, Ownership, StoreError, TraceFailure};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -333,6 +333,7 @@ impl WorkerShared {
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(verdict, report);
         let mut is_unanswered = false;
+        KillStep::EndDue.reach();
         let is_news = loop {
             let error = match self.write_outcome(attempt, channel.0.as_ref(), verdict).await {
                 Ok(is_news) => break is_news,
@@ -353,6 +354,7 @@ impl WorkerShared {
                 sleep(backoff.next_delay()).await;
             }
         };
+        KillStep::EndStored.reach();
         if let Some(report) = follow_up {
             self.queue_report(report, slot, attempt, is_news).await;
         }

@@ -6,10 +6,10 @@ use serde_json::json;
 use svc_model::id::new_ordered_id;
 use svc_store::{AuditEntry, AuditReceipt, CancelEffect, Mutation, RerunOrder, RerunVersion, StoreError};
 use svc_testkit::state::wait_until;
-use svc_traces::{JobTerms, RERUN};
+use svc_traces::{DueTime, JobTerms, RERUN};
 use uuid::Uuid;
 
-use crate::kit::{Process, job, run};
+use crate::kit::{HOUR, Process, job, run};
 
 fn mutation(action: &str) -> Mutation {
     Mutation::new(AuditEntry {
@@ -129,19 +129,38 @@ fn cancelled_job_is_reported_only_on_request() {
     });
 }
 
+fn order_rerun(former: Uuid) -> RerunOrder {
+    let (id, rerun, version) = (former.to_string(), new_ordered_id(), RerunVersion::Current);
+    RerunOrder { id, rerun, version, payload: None }
+}
+
+#[test]
+fn rerun_without_room_is_refused() {
+    run(async |world| {
+        let process = world.start(|settings| settings.queue.max_waiting = 1).await;
+        let former = process.submit(json!({ "n": 1 })).await.unwrap();
+        process.ends(former, "completed").await;
+        let due = Some(DueTime::After(HOUR));
+        let terms = JobTerms { due, share: None, is_paused: false, max_waiting: 10 };
+        let waiting = process.submit_waiting(json!({}), terms).await.unwrap();
+        let refused = process.traces.rerun(order_rerun(former), mutation("rerun")).await.unwrap_err();
+        let StoreError::Refused(refused) = refused else { panic!("{refused:?}") };
+        assert_eq!((refused.status(), refused.retry_after()), (503, Some(1)));
+        let unknown = process.traces.rerun(order_rerun(new_ordered_id()), mutation("rerun")).await;
+        assert!(matches!(unknown, Err(StoreError::Refused(refused)) if refused.status() == 404));
+        cancel(&process, waiting, false).await.unwrap();
+        let accepts = async || process.traces.rerun(order_rerun(former), mutation("rerun")).await.is_ok();
+        wait_until(accepts).await;
+    });
+}
+
 #[test]
 fn rerun_runs_stored_input_under_own_key() {
     run(async |world| {
         let process = world.start(|_| {}).await;
         let former = process.submit(json!({ "n": 1 })).await.unwrap();
         process.ends(former, "completed").await;
-        let rerun = RerunOrder {
-            id: former.to_string(),
-            rerun: new_ordered_id(),
-            version: RerunVersion::Current,
-            payload: None,
-        };
-        let accepted = process.traces.rerun(rerun, mutation("rerun")).await.unwrap();
+        let accepted = process.traces.rerun(order_rerun(former), mutation("rerun")).await.unwrap();
         process.ends(accepted.trace_id, "completed").await;
         let runs = process.runner.runs.lock();
         let job = runs.iter().find(|job| job.trace_id == accepted.trace_id).unwrap();

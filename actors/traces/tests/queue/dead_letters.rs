@@ -8,6 +8,7 @@ use serde_json::json;
 use svc_store::{AuditEntry, AuditReceipt, DueLetters, Mutation};
 use svc_testkit::state::wait_until;
 use svc_traces::{Callback, Settings};
+use tokio::time::Instant;
 
 use crate::kit::{HOUR, Process, run};
 
@@ -58,6 +59,22 @@ fn failed_job_is_retried_as_the_same_work() {
         assert_eq!(process.runner.runs.lock()[1].metadata["ip"], "192.0.2.1");
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
         assert_eq!(process.error_count("dlq_exhausted"), 0);
+    });
+}
+
+#[test]
+fn refused_looks_for_letters_grow_rare() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        world.execute(
+            "CREATE TRIGGER refusal BEFORE UPDATE ON trace_dlq BEGIN SELECT RAISE(ABORT, 'full'); END",
+        );
+        let begun = Instant::now();
+        let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
+        wait_until(async || process.error_count("dlq_retry") >= 5).await;
+        assert!(begun.elapsed() >= Duration::from_millis(100 + 200 + 400 + 800), "they rest in between");
+        world.execute("DROP TRIGGER refusal");
+        process.ends(id, "completed").await;
     });
 }
 

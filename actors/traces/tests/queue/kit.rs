@@ -19,8 +19,8 @@ use svc_testworld::TestWorld;
 use svc_testworld::actors::{build_tree, supervise_traces, trace_settings};
 use svc_testworld::metrics::metric_value;
 use svc_traces::{
-    Callback, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobTerms, JobThread, QueueShares,
-    Runner, Settings, TraceMetrics, Traces,
+    Callback, Job, JobFailure, JobHold, JobKey, JobOutcome, JobResult, JobTerms, JobThread, NewRunRecording,
+    QueueShares, Runner, Settings, TraceMetrics, Traces,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -182,6 +182,21 @@ impl Process {
     /// Returns the value of a series; 0 before its first sample.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         metric_value(&self.registry, series)
+    }
+}
+
+/// Returns a recording of a run of the channel `orders`.
+pub(crate) fn recording(text: &str) -> NewRunRecording {
+    NewRunRecording {
+        id: new_ordered_id().to_string(),
+        run_id: "run".to_owned(),
+        run_key: "key".to_owned(),
+        channel_id: "orders-id".into(),
+        channel: "orders".into(),
+        workflow: None,
+        source: "sync",
+        outcome: "completed",
+        recording: text.to_owned(),
     }
 }
 

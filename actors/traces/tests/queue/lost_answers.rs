@@ -7,9 +7,9 @@ use svc_store::{NewTrace, TraceMode, TraceStatus};
 use svc_testkit::commit_proxy::CommitProxy;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::state::wait_until;
-use svc_traces::SubmitError;
+use svc_traces::{RecordPolicy, SubmitError};
 
-use crate::kit::{job, run_on_server};
+use crate::kit::{job, recording, run_on_server};
 
 #[test]
 fn unacknowledged_end_is_kept_and_nothing_repeats() {
@@ -99,5 +99,45 @@ fn begun_jobs_of_unknown_rows_end_once() {
                 answer => panic!("{answer:?}"),
             }
         }
+    });
+}
+
+#[test]
+fn end_that_server_cut_off_is_written_again() {
+    let Some(server) = Postgres::shared() else { return };
+    let database = server.database().unwrap();
+    run_on_server(database.url(), async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({"do": "wait"})).await.unwrap();
+        process.ends(id, "running").await;
+        // As the server ends the transaction of a process that was stopped in it.
+        database
+            .rows(
+                "CREATE FUNCTION cut_off() RETURNS trigger LANGUAGE plpgsql AS \
+                 $$ BEGIN RAISE EXCEPTION 'cut off' USING ERRCODE = '25P03'; END $$; \
+                 CREATE TRIGGER cut_off BEFORE UPDATE ON traces FOR EACH ROW EXECUTE FUNCTION cut_off()",
+            )
+            .unwrap();
+        process.runner.open();
+        wait_until(async || process.error_count("trace_status_write") >= 1).await;
+        database.rows("DROP TRIGGER cut_off ON traces").unwrap();
+        process.ends(id, "completed").await;
+        assert!(process.letters().await.is_empty());
+    });
+}
+
+#[test]
+fn recording_of_lost_answer_is_stored_once() {
+    let Some(server) = Postgres::shared() else { return };
+    let database = server.database().unwrap();
+    let proxy = CommitProxy::start(database.url()).unwrap();
+    run_on_server(proxy.url(), async |world| {
+        let process = world.boot(|_| {}).await;
+        proxy.lose_commit_of("lost recording");
+        let lost = recording(r#"{"payload":"lost recording"}"#);
+        process.traces.keep_recording(&RecordPolicy::default(), lost);
+        let stored = "trace_recordings_total{outcome=\"stored\"}";
+        wait_until(async || proxy.lost() == 1 && process.metric(stored) == 1.0).await;
+        assert_eq!(process.store.recordings().count_today("orders-id").await.unwrap(), 1);
     });
 }

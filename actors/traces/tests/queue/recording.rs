@@ -7,10 +7,10 @@ use svc_model::config::TracingMode;
 use svc_model::{Timestamp, id::new_ordered_id};
 use svc_store::DatabaseStatus;
 use svc_testkit::state::wait_until;
-use svc_traces::{OverflowPolicy, Record, Settings, TraceMode, TracePolicy};
+use svc_traces::{OverflowPolicy, Record, RecordPolicy, Settings, TraceMode, TracePolicy};
 use tokio::time::Instant;
 
-use crate::kit::{HOUR, Process, run};
+use crate::kit::{HOUR, Process, recording, run};
 
 fn policy(mode: TracingMode) -> TracePolicy {
     TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false, keep_input: false }
@@ -194,5 +194,27 @@ fn row_found_on_retry_counts_as_written() {
         ));
         wait_until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
         assert_eq!((process.metric("trace_persistence_failures_total"), process.count("").await), (0.0, 1));
+    });
+}
+
+/// The recordings that a process has written or refused.
+fn settled_recordings(process: &Process) -> f64 {
+    let count = |outcome: &str| process.metric(&format!("trace_recordings_total{{outcome=\"{outcome}\"}}"));
+    count("stored") + count("max_per_day")
+}
+
+#[test]
+fn nodes_share_the_recordings_of_a_day() {
+    run(async |world| {
+        let (first, second) = (world.boot(|_| {}).await, world.boot(|_| {}).await);
+        let policy = RecordPolicy { max_per_day: 20, ..RecordPolicy::default() };
+        for (process, runs) in [(&first, 1), (&second, 1), (&first, 30), (&second, 30)] {
+            let expected = settled_recordings(process) + f64::from(runs);
+            for _ in 0..runs {
+                process.traces.keep_recording(&policy, recording("{}"));
+            }
+            wait_until(async || settled_recordings(process) == expected).await;
+        }
+        assert_eq!(first.store.recordings().count_today("orders-id").await.unwrap(), 20);
     });
 }

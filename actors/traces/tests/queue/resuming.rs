@@ -43,6 +43,9 @@ fn retry_rests_until_its_channel_resumes() {
         let awaited = "coalesce(awaited_channel, '') FROM trace_dlq";
         wait_until(async || world.read(awaited) == "orders-id").await;
         assert_eq!(letters.next_due(DueLetters::All).await.unwrap(), None, "no node looks at it");
+        process.traces.look_for_waiting_work();
+        let waiting = |reason: &str| process.metric(&format!("trace_waiting{{reason=\"{reason}\"}}"));
+        wait_until(async || (waiting("paused"), waiting("retrying")) == (1.0, 0.0)).await;
         let waits = process.trace(id).await.row;
         assert_eq!(
             (&*waits.status, waits.attempt, process.letters().await[0].retry_count),

@@ -78,7 +78,7 @@ fn delay_ends_by_itself_and_never_early() {
         let due = Some(DueTime::After(SECOND));
         let id = process.submit_waiting(json!({}), terms(due, None)).await.unwrap();
         let ended = process.ends(id, "completed").await;
-        let (deliver_at, began) = (ended.deliver_at.unwrap(), ended.row.started_at.unwrap());
+        let (deliver_at, began) = (ended.row.deliver_at.unwrap(), ended.row.started_at.unwrap());
         assert!(deliver_at.naive() - ended.row.created_at.naive() >= chrono::Duration::milliseconds(999));
         // The start is the end less the duration that the runner reports.
         let early = deliver_at.naive() - began.naive();

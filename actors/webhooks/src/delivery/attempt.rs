@@ -9,6 +9,7 @@ use serde_json::json;
 use slog::warn;
 use svc_connectors::{OutsideClass, OutsideOutcome, OutsideRequest};
 use svc_model::config::SecretText;
+use svc_model::mask::mask_url;
 use svc_store::{
     ClaimedWebhook, NewWebhookAttempt, RecordedAttempt, StoreError, WebhookAttemptEnd, WebhookOutcome,
     WebhookTarget,
@@ -162,6 +163,34 @@ pub(super) fn judge(settings: &Settings, attempt: i64, outcome: &OutsideOutcome)
     }
 }
 
+/// Returns the word of an outcome in metrics.
+fn name_outcome(outcome: WebhookOutcome) -> &'static str {
+    match outcome {
+        WebhookOutcome::Delivered => "delivered",
+        WebhookOutcome::Gone => "gone",
+        WebhookOutcome::Deferred(_) => "deferred",
+        WebhookOutcome::Retry(_) | WebhookOutcome::Exhausted => "failed",
+    }
+}
+
+/// Makes the row of an attempt.
+fn make_row(
+    delivery: &ClaimedWebhook,
+    status: Option<u16>,
+    error: Option<String>,
+    elapsed: Duration,
+) -> NewWebhookAttempt {
+    NewWebhookAttempt {
+        endpoint_id: delivery.target.endpoint_id.clone(),
+        webhook_id: delivery.webhook_id.clone(),
+        topic: delivery.topic.clone(),
+        attempt: delivery.attempt,
+        status: status.map(i64::from),
+        error,
+        duration_ms: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
+    }
+}
+
 /// Writes the end of an attempt, again and again while the database is away and the lease lasts.
 async fn record(
     shared: &WebhookShared,
@@ -171,26 +200,13 @@ async fn record(
     lease_end: Instant,
 ) {
     let meaning = judge(&shared.settings, delivery.attempt, &outcome);
-    shared.metrics.count_attempt(match meaning {
-        WebhookOutcome::Delivered => "delivered",
-        WebhookOutcome::Gone => "gone",
-        WebhookOutcome::Deferred(_) => "deferred",
-        WebhookOutcome::Retry(_) | WebhookOutcome::Exhausted => "failed",
-    });
+    shared.metrics.count_attempt(name_outcome(meaning));
     let reason = outcome.reason.map(|reason| bounded(&reason));
     let report = prepare_report(shared, delivery, meaning, reason.as_deref());
     let end = WebhookAttemptEnd {
         delivery_id: delivery.id.clone(),
         claim: delivery.claim,
-        attempt: NewWebhookAttempt {
-            endpoint_id: delivery.target.endpoint_id.clone(),
-            webhook_id: delivery.webhook_id.clone(),
-            topic: delivery.topic.clone(),
-            attempt: delivery.attempt,
-            status: outcome.status.map(i64::from),
-            error: reason,
-            duration_ms: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
-        },
+        attempt: make_row(delivery, outcome.status, reason, elapsed),
         outcome: meaning,
         disable_after: shared.settings.disable_after,
         report: report.as_ref().map(|report| report.row().clone()),
@@ -248,7 +264,7 @@ fn prepare_report(
     }
     let data = json!({
         "endpoint": delivery.target.endpoint_id,
-        "url": delivery.target.url,
+        "url": mask_url(&delivery.target.url),
         "topic": delivery.topic,
         "webhook_id": delivery.webhook_id,
     });

@@ -53,8 +53,23 @@ export function documentOf(kind: Kind, definition: object): Record<string, unkno
 const TURNING = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Returns the text of a definition; characters that turn its direction are escaped. */
-export function textOf(kind: Kind, definition: object): string {
-  const text = JSON.stringify(documentOf(kind, definition), null, 2);
+export const textOf = (kind: Kind, definition: object): string => textOfJson(documentOf(kind, definition));
+
+/** A version of a plugin, as far as it has a text. */
+interface PluginVersion {
+  manifest: object;
+  digest: string;
+  signed: boolean;
+}
+
+/** Returns the text of a version of a plugin: its component is shown by its digest. */
+export const pluginText = ({ manifest, digest, signed }: PluginVersion): string => textOfJson({ manifest, component: digest, signed });
+
+/** Returns a text that differs where versions of a plugin do. */
+export const pluginHash = ({ manifest, digest }: PluginVersion): string => `${digest} ${JSON.stringify(manifest)}`;
+
+function textOfJson(value: object): string {
+  const text = JSON.stringify(value, null, 2);
   return `${text.replace(TURNING, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 

@@ -1,7 +1,7 @@
 // All definitions of a kind, read page by page: a list of them is filtered on the page itself.
 
 import { api, read } from "../../api/client.ts";
-import type { Channel, Workflow } from "../../api/types.ts";
+import type { Channel, Connector, Plugin, Workflow } from "../../api/types.ts";
 
 /** Rows of one call. */
 const LIMIT = 1000;
@@ -28,8 +28,23 @@ export function readChannels(signal: AbortSignal): Promise<AllOf<Channel>> {
   return readAll((offset) => read(api.GET("/api/v1/admin/channels", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } }, signal })));
 }
 
+/** Reads the latest version of every channel of which a version serves. */
+export function readActiveChannels(signal: AbortSignal): Promise<AllOf<Channel>> {
+  const query = { limit: LIMIT, status: ["active" as const], sort_by: "name" as const, sort_order: "asc" as const };
+  return readAll((offset) => read(api.GET("/api/v1/admin/channels", { params: { query: { ...query, offset } }, signal })));
+}
+
 /** Reads the latest version of every workflow. */
 export function readWorkflows(signal: AbortSignal): Promise<AllOf<Workflow>> {
   return readAll((offset) => read(api.GET("/api/v1/admin/workflows", { params: { query: { limit: LIMIT, offset, sort_by: "name", sort_order: "asc" } }, signal })));
 }
 
+/** Reads every connector. */
+export function readConnectors(signal: AbortSignal): Promise<AllOf<Connector>> {
+  return readAll((offset) => read(api.GET("/api/v1/admin/connectors", { params: { query: { limit: LIMIT, offset } }, signal })));
+}
+
+/** Reads the versions of every plugin. */
+export function readPlugins(signal: AbortSignal): Promise<AllOf<Plugin>> {
+  return readAll((offset) => read(api.GET("/api/v1/admin/plugins", { params: { query: { limit: LIMIT, offset } }, signal })));
+}

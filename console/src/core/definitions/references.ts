@@ -1,4 +1,4 @@
-// What depends on what: channels run workflows, workflows call channels and connectors.
+// What depends on what: channels run workflows, workflows call channels, connectors and plugins.
 
 /** A channel, as far as its references go. */
 export interface ChannelLike {
@@ -18,8 +18,8 @@ export interface WorkflowLike {
 
 /** A definition of the graph of dependencies. */
 export interface Dependent {
-  kind: "channel" | "workflow" | "connector";
-  /** Its id; a connector has its name. */
+  kind: "channel" | "workflow" | "connector" | "plugin";
+  /** Its id; that of a connector which is not defined is its name. */
   id: string;
   name: string;
 }
@@ -51,25 +51,41 @@ export function stepsOf(workflow: { tasks: readonly unknown[]; loop?: unknown })
   return Array.isArray(setup) ? [...(setup as unknown[]), ...workflow.tasks] : workflow.tasks;
 }
 
-/** Returns the channels and connectors that tasks name. */
-export function namedByTasks(tasks: readonly unknown[]): { channels: Set<string>; connectors: Set<string> } {
-  const named = { channels: new Set<string>(), connectors: new Set<string>() };
+/** Returns the plugin of a function; null for one of the service. The names of functions of plugins alone have a dot. */
+export function pluginOf(name: string): string | null {
+  const end = name.indexOf(".");
+  return end < 0 ? null : name.slice(0, end);
+}
+
+/** What tasks name: channels, connectors and plugins. */
+interface NamedByTasks {
+  channels: Set<string>;
+  connectors: Set<string>;
+  plugins: Set<string>;
+}
+
+/** Returns the channels, connectors and plugins that tasks name. */
+export function namedByTasks(tasks: readonly unknown[]): NamedByTasks {
+  const named = { channels: new Set<string>(), connectors: new Set<string>(), plugins: new Set<string>() };
   const open = [...tasks];
   while (open.length > 0) {
     const task = open.pop();
     if (!isObject(task)) continue;
     for (const key of STEP_LISTS) if (Array.isArray(task[key])) open.push(...(task[key] as unknown[]));
     const call = task["function"];
-    const input = isObject(call) ? call["input"] : undefined;
-    if (!isObject(call) || !isObject(input)) continue;
+    if (!isObject(call)) continue;
+    const plugin = typeof call["name"] === "string" ? pluginOf(call["name"]) : null;
+    if (plugin !== null) named.plugins.add(plugin);
+    const input = call["input"];
+    if (!isObject(input)) continue;
     if (call["name"] === "channel_call" && typeof input["channel"] === "string") named.channels.add(input["channel"]);
     if (typeof input["connector"] === "string") named.connectors.add(input["connector"]);
   }
   return named;
 }
 
-/** Returns all references between channels, workflows and connectors. */
-export function findReferences(channels: readonly ChannelLike[], workflows: readonly WorkflowLike[]): Dependencies {
+/** Returns all references between channels, workflows, connectors and plugins. */
+export function findReferences(channels: readonly ChannelLike[], workflows: readonly WorkflowLike[], connectors: readonly { id: string; name: string }[] = []): Dependencies {
   const nodes = new Map<string, Dependent>();
   const references: Reference[] = [];
   const byName = new Map(channels.map((channel) => [channel.name, channel.channel_id]));
@@ -80,18 +96,26 @@ export function findReferences(channels: readonly ChannelLike[], workflows: read
   };
   for (const channel of channels) add("channel", channel.channel_id, channel.name);
   for (const workflow of workflows) add("workflow", workflow.workflow_id, workflow.name);
+  for (const connector of connectors) add("connector", connector.id, connector.name);
+  const connectorIds = new Map(connectors.map((connector) => [connector.name, connector.id]));
+  const toConnector = (name: string) => add("connector", connectorIds.get(name) ?? name, name);
   const toChannel = (name: string) => add("channel", byName.get(name) ?? name, name);
   for (const channel of channels) {
     const from = dependentKey("channel", channel.channel_id);
     if (channel.workflow_id !== null) references.push({ from, to: add("workflow", channel.workflow_id, channel.workflow_id), how: "runs" });
     const failure = channel.config["on_failure"];
     if (typeof failure === "string") references.push({ from, to: toChannel(failure), how: "on_failure" });
+    // Blocks such as a cache keep their state in a connector.
+    for (const block of Object.values(channel.config)) {
+      if (isObject(block) && typeof block["connector"] === "string") references.push({ from, to: toConnector(block["connector"]), how: "uses" });
+    }
   }
   for (const workflow of workflows) {
     const from = dependentKey("workflow", workflow.workflow_id);
     const named = namedByTasks(stepsOf(workflow));
     for (const name of named.channels) references.push({ from, to: toChannel(name), how: "calls" });
-    for (const name of named.connectors) references.push({ from, to: add("connector", name, name), how: "uses" });
+    for (const name of named.connectors) references.push({ from, to: toConnector(name), how: "uses" });
+    for (const id of named.plugins) references.push({ from, to: add("plugin", id, id), how: "calls" });
   }
   return { nodes: [...nodes.values()], references };
 }

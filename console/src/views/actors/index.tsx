@@ -12,7 +12,8 @@ import { fillPath, href, query, setQuery } from "../../core/router.ts";
 import { formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, Facts, LoadProblem, Panel, ViewHead } from "../../ui/content.tsx";
+import { SearchBox } from "../../ui/list.tsx";
 import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icons.tsx";
@@ -228,14 +229,7 @@ export default function Actors() {
   return (
     <>
       <ViewHead title={texts.views.actors} note={<NodeNote />}>
-        <input
-          class="input actors-search"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={search}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
+        <SearchBox label={t.search} class="actors-search" />
         <Button icon="alert" pressed={onlyTrouble} onClick={() => setQuery({ trouble: onlyTrouble ? null : "1" })}>
           {t.onlyTrouble}
         </Button>
@@ -243,7 +237,7 @@ export default function Actors() {
       <div class="view-body">
         <div class="column">
           <Figures />
-          {tree.problem && <ProblemBox problem={tree.problem} retry={tree.reload} />}
+          <LoadProblem of={tree} />
           <div class={row === undefined ? "stack" : "actors-columns"}>
             <Panel title={t.tree} flush note={inTrouble > 0 ? <span class="badge bad">{inTrouble}</span> : undefined}>
               <div class="actors-table">

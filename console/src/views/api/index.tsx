@@ -5,12 +5,13 @@ import { api, apiRoot, read } from "../../api/client.ts";
 import { shellQuote } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
-import { query, setQuery } from "../../core/router.ts";
+import { query } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { CopyButton } from "../../ui/button.tsx";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty } from "../../ui/content.tsx";
 import { Icon } from "../../ui/icons.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { ListView } from "../../ui/list.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { findOperations, listOperations, type Operation } from "./operations.ts";
 
 const t = texts.api;
@@ -45,36 +46,20 @@ export default function Api() {
   const operations = useMemo(() => listOperations(loaded.data), [loaded.data]);
   const rows = findOperations(operations, query("q"));
   return (
-    <>
-      <ViewHead title={texts.views.api}>
-        <input
-          class="input"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={query("q")}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
+    <ListView
+      title={texts.views.api}
+      search={t.search}
+      actions={
         <a class="button primary" href={`${apiRoot}/docs`} target="_blank" rel="noreferrer" title={t.docsHint}>
           <Icon name="out" />
           {t.docs}
         </a>
-      </ViewHead>
-      <div class="view-body flush">
-        {loaded.problem && (
-          <div class="panel-body">
-            <ProblemBox problem={loaded.problem} retry={loaded.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.api}
-          rows={rows}
-          rowKey={(row) => `${row.method} ${row.path}`}
-          columns={COLUMNS}
-          isLoading={loaded.isLoading}
-          empty={<Empty icon="api" text={t.none} command={`curl -s ${apiRoot}/api/v1/openapi.json`} />}
-        />
-      </div>
-    </>
+      }
+      list={loaded}
+      rows={rows}
+      rowKey={(row) => `${row.method} ${row.path}`}
+      columns={COLUMNS}
+      empty={<Empty icon="api" text={t.none} command={`curl -s ${apiRoot}/api/v1/openapi.json`} />}
+    />
   );
 }

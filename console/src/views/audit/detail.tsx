@@ -6,7 +6,7 @@ import { useLoad } from "../../core/load.ts";
 import { href, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Facts, Panel, ProblemBox, Skeleton } from "../../ui/content.tsx";
+import { Facts, LoadProblem, Panel, Skeleton } from "../../ui/content.tsx";
 import { JsonDiff } from "../../ui/diff.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Moment } from "../../ui/moment.tsx";
@@ -38,7 +38,7 @@ async function readDefinitions(entry: AuditLogEntry, signal: AbortSignal): Promi
 
 function Comparison({ entry, hashes }: { entry: AuditLogEntry; hashes: Hashes }) {
   const loaded = useLoad(`definitions ${entry.id}`, (signal) => readDefinitions(entry, signal));
-  if (loaded.problem !== undefined) return loaded.problem.status === 404 ? <p class="muted">{t.deleted}</p> : <ProblemBox problem={loaded.problem} retry={loaded.reload} />;
+  if (loaded.problem !== undefined) return loaded.problem.status === 404 ? <p class="muted">{t.deleted}</p> : <LoadProblem of={loaded} />;
   if (loaded.data === undefined) return <Skeleton lines={4} />;
   if (hashes.before === hashes.after) return <p class="muted">{t.same}</p>;
   const { before, after } = findContents(hashes, loaded.data);

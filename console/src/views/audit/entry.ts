@@ -73,6 +73,8 @@ export function placeOf(entry: Pick<AuditLogEntry, "resource_type" | "resource_i
       return { path: fillPath("/workflows/:id", { id }) };
     case "connector":
       return { path: fillPath("/connectors/:id", { id }) };
+    case "plugin":
+      return { path: fillPath("/plugins/:id", { id }) };
     case "trace":
     case "trace_dlq":
       return { path: fillPath("/runs/:id", { id }) };

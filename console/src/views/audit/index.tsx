@@ -9,10 +9,11 @@ import { useLoad } from "../../core/load.ts";
 import { type Source, type Timed, usePages } from "../../core/pages.ts";
 import { href, place, query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
-import { Empty, ProblemBox, Skeleton, ViewHead } from "../../ui/content.tsx";
+import { Empty, LoadProblem, Skeleton } from "../../ui/content.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Moment } from "../../ui/moment.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { EntryDetail, readEntry } from "./detail.tsx";
 import { instantOfId } from "./entry.ts";
 
@@ -80,7 +81,7 @@ function Chosen({ rows }: { rows: readonly Row[] }) {
       {entry ? (
         <EntryDetail entry={entry} />
       ) : loaded.problem ? (
-        <ProblemBox problem={loaded.problem} retry={loaded.reload} />
+        <LoadProblem of={loaded} />
       ) : loaded.isLoading ? (
         <Skeleton lines={3} />
       ) : (
@@ -111,28 +112,22 @@ export default function Audit() {
   const words = Object.fromEntries(WORDS.map((word) => [word.name, query(word.name)]));
   const principals = [...new Set(list.rows.map((row) => row.entry.principal))];
   return (
-    <>
-      <ViewHead title={texts.views.audit} />
-      <div class="view-body flush">
-        <FilterBar words={WORDS} known={{ principal: principals }} />
-        <Chosen rows={list.rows} />
-        {list.problem && (
-          <div class="panel-body">
-            <ProblemBox problem={list.problem} retry={list.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.audit}
-          rows={list.rows}
-          rowKey={(row) => row.key}
-          columns={COLUMNS}
-          rowAddress={(row) => href("/audit", { ...words, entry: row.entry.id })}
-          isLoading={list.isLoading}
-          news={{ count: list.newCount, show: list.reload }}
-          more={list.hasMore ? list.more : null}
-          empty={<Empty icon="audit" text={name === "{}" ? t.none : t.noMatch} command={`svc-cli audit-logs list ${cliOptions(filter)}`.trim()} />}
-        />
-      </div>
-    </>
+    <ListView
+      title={texts.views.audit}
+      above={
+        <>
+          <FilterBar words={WORDS} known={{ principal: principals }} />
+          <Chosen rows={list.rows} />
+        </>
+      }
+      list={list}
+      rows={list.rows}
+      rowKey={(row) => row.key}
+      columns={COLUMNS}
+      rowAddress={(row) => href("/audit", { ...words, entry: row.entry.id })}
+      news={{ count: list.newCount, show: list.reload }}
+      more={list.hasMore ? list.more : null}
+      empty={<Empty icon="audit" text={name === "{}" ? t.none : t.noMatch} command={`svc-cli audit-logs list ${cliOptions(filter)}`.trim()} />}
+    />
   );
 }

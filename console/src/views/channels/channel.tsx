@@ -14,7 +14,7 @@ import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { formatDuration, rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button, CopyButton, Segments } from "../../ui/button.tsx";
-import { Callout, CommandLine, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Facts, LoadState, Panel, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
 import { NodeNote } from "../../ui/node-note.tsx";
 import { Dependents } from "../../ui/dependents.tsx";
 import { JsonTree } from "../../ui/json.tsx";
@@ -254,7 +254,7 @@ function ChannelBody({ latest, versions, reload, more }: BodyProps) {
             <States channel={latest} quarantine={quarantine} />
             <Figures channel={latest} stats={stats.data ?? null} />
             <div class="grid channels-grid">
-              <GuardPanel guards={guardsOf(shown.config, stats.data ?? undefined)} stats={stats.data} problem={stats.problem} channel={latest.name} />
+              <GuardPanel guards={guardsOf(shown.config, stats.data ?? undefined)} stats={stats.data} problem={stats.problem} channel={id} />
               <div class="stack channels-side">
                 <Causes channel={latest} />
                 <Setup channel={{ ...shown, ...(latest.active_version === undefined ? {} : { active_version: latest.active_version }) }} />
@@ -297,7 +297,7 @@ export default function ChannelView({ parameters }: ViewProps) {
   return (
     <>
       <ViewHead title={texts.views.channel} parents={[{ text: texts.views.channels, to: href("/channels") }]} />
-      <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={6} />}</ViewBody>
+      <ViewBody><LoadState of={loaded} lines={6} /></ViewBody>
     </>
   );
 }

@@ -14,11 +14,12 @@ import { fillPath, go, href, place, query } from "../../core/router.ts";
 import { formatDuration, rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty } from "../../ui/content.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Moment, RangePicker } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { askForManyPauses } from "./acts.tsx";
 import { entryOf, stateOf } from "./guards.ts";
 import { countByChannel, fits } from "./rows.ts";
@@ -130,36 +131,30 @@ export default function Channels() {
   const tag = filter["tag"];
   useKeys([{ keys: "r", does: texts.keys.reload, group: texts.keys.groups.list, run: all.reload }]);
   return (
-    <>
-      <ViewHead title={texts.views.channels} note={all.data && <span class="badge">{formatCount(rows.length)}</span>}>
-        <RangePicker />
-        {tag !== undefined && (
-          <Button icon="pause" acts onClick={() => askForManyPauses(tag, all.reload)}>
-            <span class="clip channels-pause">{t.pauseTag(tag)}</span>
+    <ListView
+      title={texts.views.channels}
+      headNote={all.data && <span class="badge">{formatCount(rows.length)}</span>}
+      actions={
+        <>
+          <RangePicker />
+          {tag !== undefined && (
+            <Button icon="pause" acts onClick={() => askForManyPauses(tag, all.reload)}>
+              <span class="clip channels-pause">{t.pauseTag(tag)}</span>
+            </Button>
+          )}
+          <Button icon="editor" acts onClick={() => go("/new/channel")}>
+            {t.create}
           </Button>
-        )}
-        <Button icon="editor" acts onClick={() => go("/new/channel")}>
-          {t.create}
-        </Button>
-      </ViewHead>
-      <div class="view-body flush">
-        <FilterBar words={words} counts={{ state: counts }} known={{ workflow: workflows, q: channels.map((channel) => channel.name) }} />
-        {all.problem && (
-          <div class="channels-problem">
-            <ProblemBox problem={all.problem} retry={all.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.channels}
-          rows={rows}
-          rowKey={(row) => row.channel.channel_id}
-          columns={COLUMNS}
-          rowAddress={(row) => href(fillPath("/channels/:id", { id: row.channel.channel_id }))}
-          isLoading={all.isLoading && all.data === undefined}
-          note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
-          empty={<Empty icon="channels" text={channels.length === 0 ? t.none : t.noMatch} command={channels.length === 0 ? "svc-cli channels create -f channel.json" : "svc-cli channels list"} />}
-        />
-      </div>
-    </>
+        </>
+      }
+      above={<FilterBar words={words} counts={{ state: counts }} known={{ workflow: workflows, q: channels.map((channel) => channel.name) }} />}
+      list={all}
+      rows={rows}
+      rowKey={(row) => row.channel.channel_id}
+      columns={COLUMNS}
+      rowAddress={(row) => href(fillPath("/channels/:id", { id: row.channel.channel_id }))}
+      note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
+      empty={<Empty icon="channels" text={channels.length === 0 ? t.none : t.noMatch} command={channels.length === 0 ? "svc-cli channels create -f channel.json" : "svc-cli channels list"} />}
+    />
   );
 }

@@ -9,7 +9,8 @@ import { query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Absent } from "../../ui/absent.tsx";
 import { Button, Segments } from "../../ui/button.tsx";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty, LoadProblem, ViewHead } from "../../ui/content.tsx";
+import { SearchBox } from "../../ui/list.tsx";
 import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -63,14 +64,7 @@ export default function Configuration() {
   return (
     <>
       <ViewHead title={texts.views.configuration} note={<NodeNote />}>
-        <input
-          class="input"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={query("q")}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
+        <SearchBox label={t.search} />
         <Segments label={t.columns.source} options={options} value={source} onChange={(value) => setQuery({ source: value })} />
         <Button icon="reload" acts onClick={() => askForReload(loaded.reload)}>
           {t.reloadAct}
@@ -82,7 +76,7 @@ export default function Configuration() {
             <Absent what={t.name} />
           ) : (
             <div class="panel-body">
-              <ProblemBox problem={loaded.problem} retry={loaded.reload} />
+              <LoadProblem of={loaded} />
             </div>
           )
         ) : (

@@ -14,7 +14,8 @@ import { formatDuration, now } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Absent } from "../../ui/absent.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, Prose, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, Facts, LoadProblem, LoadState, Panel, Prose, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Dependents } from "../../ui/dependents.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Moment } from "../../ui/moment.tsx";
@@ -66,10 +67,18 @@ function askForReset(breaker: Pick<Breaker, "key" | "channel">, done: () => void
   });
 }
 
-function Breakers({ breakers, isOn, reload }: { breakers: readonly Pick<Breaker, "key" | "channel" | "state">[]; isOn: boolean; reload: () => void }) {
+interface BreakersProps {
+  breakers: readonly Pick<Breaker, "key" | "channel" | "state">[];
+  /** Hosts whose addresses messages compute; they heal by themselves alone. */
+  hosts: readonly { host: string; state: string }[];
+  isOn: boolean;
+  reload: () => void;
+}
+
+function Breakers({ breakers, hosts, isOn, reload }: BreakersProps) {
   return (
     <Panel title={t.breakers} flush>
-      {breakers.length === 0 ? (
+      {breakers.length + hosts.length === 0 ? (
         <p class="panel-body muted">
           <Prose text={isOn ? t.noBreakers : t.breakersOff} />
         </p>
@@ -84,6 +93,12 @@ function Breakers({ breakers, isOn, reload }: { breakers: readonly Pick<Breaker,
                   {t.reset}
                 </Button>
               )}
+            </li>
+          ))}
+          {hosts.map(({ host, state }) => (
+            <li key={`host ${host}`} class="row">
+              <Status of={state} text={state.replaceAll("_", " ")} />
+              <code class="clip grow">{host}</code>
             </li>
           ))}
         </ul>
@@ -133,7 +148,7 @@ export default function ConnectorView({ parameters }: ViewProps) {
     return (
       <>
         <ViewHead title={texts.views.connector} parents={parents} />
-        <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={5} />}</ViewBody>
+        <ViewBody><LoadState of={loaded} lines={5} /></ViewBody>
       </>
     );
   }
@@ -186,11 +201,11 @@ export default function ConnectorView({ parameters }: ViewProps) {
               ]}
             />
           </Panel>
-          <Breakers breakers={known} isOn={map.data?.data.enabled !== false} reload={reload} />
+          <Breakers breakers={known} hosts={(map.data?.data.hosts ?? []).filter((row) => row.connector === connector.name)} isOn={map.data?.data.enabled !== false} reload={reload} />
         </div>
         <Panel title={t.lastCalls} flush>
           {calls.data === undefined && calls.problem !== undefined ? (
-            isAbsent(calls.problem) ? <Absent what={t.callsName} command={`svc-cli connectors get ${shellQuote(id)}`} /> : <ProblemBox problem={calls.problem} retry={calls.reload} />
+            isAbsent(calls.problem) ? <Absent what={t.callsName} command={`svc-cli connectors get ${shellQuote(id)}`} /> : <LoadProblem of={calls} />
           ) : (
             <Table
               label={t.lastCalls}
@@ -203,6 +218,7 @@ export default function ConnectorView({ parameters }: ViewProps) {
             />
           )}
         </Panel>
+        <Dependents kind="connector" id={id} />
         <Panel title={t.config}>{connector.config === null ? <p class="bad">{t.noConfig}</p> : <JsonTree label={t.config} value={connector.config} />}</Panel>
         <CommandLine command={`svc-cli connectors calls ${shellQuote(id)}`} />
       </ViewBody>

@@ -4,13 +4,14 @@ import { api, read } from "../../api/client.ts";
 import type { Connector } from "../../api/types.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
-import { fillPath, href, query, setQuery } from "../../core/router.ts";
+import { fillPath, href, query } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty } from "../../ui/content.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { NodeNote } from "../../ui/node-note.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { type Breaker, gravestState, readBreakers } from "./breakers.ts";
 
 const t = texts.connectors;
@@ -20,7 +21,7 @@ const LIMIT = 1000;
 
 interface Row {
   connector: Connector;
-  breakers: readonly Breaker[];
+  breakers: readonly Pick<Breaker, "state">[];
 }
 
 const stateOf = (connector: Connector): string => connector.load_status ?? "unknown";
@@ -74,37 +75,20 @@ export default function Connectors() {
   const search = query("q").toLowerCase();
   const rows = all
     .filter((connector) => connector.name.toLowerCase().includes(search))
-    .map((connector): Row => ({ connector, breakers: breakers.filter((breaker) => breaker.connector === connector.name) }));
+    .map((connector): Row => ({ connector, breakers: [...breakers, ...(map.data?.data.hosts ?? [])].filter((breaker) => breaker.connector === connector.name) }));
   const gravity = ({ connector, breakers: own }: Row) => (connector.load_status === "failed" ? 0 : gravestState(own) === "open" ? 1 : gravestState(own) === "half_open" ? 2 : 3);
   rows.sort((a, b) => gravity(a) - gravity(b) || a.connector.name.localeCompare(b.connector.name));
   return (
-    <>
-      <ViewHead title={texts.views.connectors} note={<NodeNote />}>
-        <input
-          class="input"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={query("q")}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
-      </ViewHead>
-      <div class="view-body flush">
-        {list.problem && (
-          <div class="panel-body">
-            <ProblemBox problem={list.problem} retry={list.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.connectors}
-          rows={rows}
-          rowKey={(row) => row.connector.id}
-          columns={COLUMNS}
-          rowAddress={(row) => href(fillPath("/connectors/:id", { id: row.connector.id }))}
-          isLoading={list.isLoading}
-          empty={<Empty icon="connectors" text={search === "" ? t.none : t.noMatch} command="svc-cli connectors list" />}
-        />
-      </div>
-    </>
+    <ListView
+      title={texts.views.connectors}
+      headNote={<NodeNote />}
+      search={t.search}
+      list={list}
+      rows={rows}
+      rowKey={(row) => row.connector.id}
+      columns={COLUMNS}
+      rowAddress={(row) => href(fillPath("/connectors/:id", { id: row.connector.id }))}
+      empty={<Empty icon="connectors" text={search === "" ? t.none : t.noMatch} command="svc-cli connectors list" />}
+    />
   );
 }

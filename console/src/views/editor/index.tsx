@@ -14,7 +14,7 @@ import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { definitionNames } from "../../layout/names.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, Empty, Panel, ProblemBox, Skeleton, ViewHead } from "../../ui/content.tsx";
+import { Callout, Empty, LoadState, Panel, ProblemBox, ViewHead } from "../../ui/content.tsx";
 import { Editor } from "../../ui/editor.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -223,7 +223,7 @@ export default function EditorView({ parameters }: ViewProps) {
   return (
     <>
       <ViewHead title={texts.views.editor} />
-      <div class="view-body">{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={8} />}</div>
+      <div class="view-body"><LoadState of={loaded} lines={8} /></div>
     </>
   );
 }

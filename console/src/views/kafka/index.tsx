@@ -10,7 +10,8 @@ import { useLoad } from "../../core/load.ts";
 import { href, query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, Facts, LoadProblem, Panel, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { SearchBox } from "../../ui/list.tsx";
 import { NodeNote } from "../../ui/node-note.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
@@ -160,14 +161,7 @@ export default function Kafka() {
   return (
     <>
       <ViewHead title={texts.views.kafka} note={<NodeNote />}>
-        <input
-          class="input"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={query("q")}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
+        <SearchBox label={t.search} />
         <Button icon="alert" pressed={onlyTrouble} onClick={() => setQuery({ trouble: onlyTrouble ? null : "1" })}>
           {t.onlyTrouble}
         </Button>
@@ -178,7 +172,7 @@ export default function Kafka() {
             {t.health(problem)}
           </Callout>
         ))}
-        {list.problem && <ProblemBox problem={list.problem} retry={list.reload} />}
+        <LoadProblem of={list} />
         {all.length > 0 && <Figures rows={all} />}
         {chosen !== undefined && <Detail row={chosen} reload={list.reload} />}
         <Panel title={texts.views.kafka} flush note={<span class="faint clip">{t.ofThis}</span>}>
@@ -190,6 +184,7 @@ export default function Kafka() {
             rowAddress={(row) => href("/kafka", { q: query("q"), trouble: query("trouble"), partition: nameOf(row) })}
             isLoading={list.isLoading}
             isFree
+            problem={list.problem}
             empty={<Empty icon="kafka" text={isEmpty ? t.none : t.noMatch} {...(isEmpty ? { hint: t.noneHint } : {})} command="svc-cli kafka partitions" />}
           />
         </Panel>

@@ -5,14 +5,14 @@ import { drainNode, isAbsent } from "../../api/node.ts";
 import type { NodeFigures } from "../../api/node-types.ts";
 import { ApiProblem, asProblem } from "../../api/problem.ts";
 import { notify } from "../../core/toasts.ts";
-import { formatCompact, formatRate, shellQuote } from "../../core/format.ts";
+import { formatCompact, formatRate } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { href, query, setQuery } from "../../core/router.ts";
 import { formatDistance, formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, Facts, LoadProblem, Panel, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -154,7 +154,6 @@ export default function Nodes() {
   const nodes = sortNodes(all.filter((node) => showsGone || node.status !== "stopped"));
   const stopped = all.filter((node) => node.status === "stopped").length;
   const differences = compareNodes(all);
-  const first = all.find((node) => node.is_this);
   return (
     <>
       <ViewHead title={texts.views.nodes}>
@@ -165,7 +164,7 @@ export default function Nodes() {
         )}
       </ViewHead>
       <ViewBody>
-        {list.problem && <ProblemBox problem={list.problem} retry={list.reload} />}
+        <LoadProblem of={list} />
         {differences.versions.length > 1 && <Callout kind="warn">{t.versions(differences.versions)}</Callout>}
         {differences.isBehind && <Callout kind="warn">{t.epochs(differences.newestEpoch)}</Callout>}
         {list.data === undefined && list.problem === undefined && <Skeleton lines={5} />}
@@ -175,7 +174,7 @@ export default function Nodes() {
             <NodeCard key={node.id} node={node} differences={differences} reload={list.reload} />
           ))}
         </div>
-        {first !== undefined && <CommandLine command={`svc-cli nodes drain ${shellQuote(first.id)}`} />}
+        <CommandLine command="svc-cli nodes list" />
       </ViewBody>
     </>
   );

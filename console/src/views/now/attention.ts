@@ -2,6 +2,8 @@
 
 import type { LiveCounts } from "../../api/live-types.ts";
 import type { Health, Node } from "../../api/types.ts";
+import { fillPath } from "../../core/router.ts";
+import { formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 
 /** Something that needs attention. */
@@ -22,6 +24,11 @@ const t = texts.now;
 
 /** Seconds for which an occurrence may be due before it counts as late. */
 const LATE_SECONDS = 60;
+/** Milliseconds in a handler after which the service counts an actor as blocked. */
+const BLOCKED_MS = 1000;
+
+/** Whether a component is there and not well. */
+const isDegraded = (state: string | undefined): boolean => state !== undefined && state !== "ok";
 
 function channelConcerns(health: Health): Concern[] {
   const quarantined = health.channels?.quarantined ?? [];
@@ -50,12 +57,13 @@ function connectorConcerns(health: Health): Concern[] {
   const open = breakers.filter(([, state]) => state !== "closed");
   const failed = health.connectors?.failed_to_load ?? [];
   return [
-    ...open.map(([name, state]) => ({
-      state: state === "open" ? "open" : "half_open",
-      name: name.split(":").at(-1) ?? name,
-      text: t.breaker(name.split(":")[0] ?? "", state.replaceAll("_", " ")),
-      path: "/connectors",
-    })),
+    ...open.map(([key, state]) => {
+      const [channel = "", connector = "", ...more] = key.split(":");
+      const words = state.replaceAll("_", " ");
+      // Names may have colons themselves: such a key is shown as it is.
+      const [name, text] = more.length === 0 ? [connector, t.breaker(channel, words)] : [key, t.breakerOf(words)];
+      return { state: state === "open" ? "open" : "half_open", name, text, path: "/connectors" };
+    }),
     ...failed.map((row) => ({ state: "failed", name: row.connector, text: t.notLoaded(row.stage, row.reason), path: "/connectors" })),
   ];
 }
@@ -93,18 +101,26 @@ function serviceConcerns(health: Health): Concern[] {
     if (text) concerns.push({ state, name, text, path });
   };
   add("error", t.database, health.database?.reason, "/nodes");
+  add("error", t.redis, health.cluster_redis?.reason, "/nodes");
   add("degraded", t.kafka, health.kafka?.problem, "/kafka");
   for (const problem of health.kafka?.ingest ?? []) add("degraded", t.kafka, problem, "/kafka");
   add("degraded", t.certificate, health.tls?.reason, "/nodes");
   add("degraded", t.descriptors, health.descriptors?.reason, "/nodes");
   add("degraded", t.schedules, health.cron?.reason, "/schedules");
   add("degraded", t.epoch, health.epoch?.problem, "/nodes");
-  if (health.components.engine_reload !== "ok") add("degraded", t.reload, t.reloadFailed, "/audit");
+  if (isDegraded(health.components.engine_reload)) add("degraded", t.reload, t.reloadFailed, "/audit");
   for (const actor of health.actors?.nodes ?? []) {
     if (actor.state === "quarantined" && !actor.path.startsWith("channels/")) {
       add("quarantined", actor.path, t.actorQuarantined, "/actors");
     }
+    if (actor.state === "restarting") add("degraded", actor.path, t.actorRestarts, "/actors");
+    if ((actor.busy_ms ?? 0) >= BLOCKED_MS) add("degraded", actor.path, t.actorBlocked(formatDuration(actor.busy_ms ?? 0)), "/actors");
   }
+  // The service states these by the name of the component alone.
+  if (isDegraded(health.components.engine)) add("degraded", t.engine, t.engineFailed, "/actors");
+  if (isDegraded(health.components.webhooks)) add("degraded", t.webhooks, t.webhooksWait, "/actors");
+  if (isDegraded(health.components.cron) && !health.cron) add("degraded", t.schedules, t.schedulesOff, "/configuration");
+  for (const { plugin_id: id, reason } of health.plugins?.failed ?? []) add("failed", id, t.pluginFailed(reason), fillPath("/plugins/:id", { id }));
   for (const note of health.notes ?? []) add("scheduled", t.note, note, "/configuration");
   return concerns;
 }

@@ -8,7 +8,7 @@ import type { Loaded } from "../../core/load.ts";
 import { href } from "../../core/router.ts";
 import type { TimeRange } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
-import { ProblemBox, Skeleton } from "../../ui/content.tsx";
+import { LoadState } from "../../ui/content.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
@@ -104,7 +104,7 @@ function CauseLine({ cause }: { cause: Cause }) {
 /** The causes of the range, the most frequent first. */
 export function CauseList({ loaded }: { loaded: Loaded<Causes> }) {
   if (loaded.data === undefined) {
-    return <div class="panel-body">{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={4} />}</div>;
+    return <div class="panel-body"><LoadState of={loaded} lines={4} /></div>;
   }
   if (loaded.data.causes.length === 0) {
     return (

@@ -15,6 +15,7 @@ import { Status } from "../../ui/status.tsx";
 import { type Concern, findConcerns } from "./attention.ts";
 import { CauseList, readCauses } from "./errors.tsx";
 import { NodeLines } from "./nodes.tsx";
+import { Project } from "./project.tsx";
 import { Figures, Traffic } from "./traffic.tsx";
 
 const t = texts.now;
@@ -22,16 +23,24 @@ const t = texts.now;
 /** Milliseconds between two reads of what the stream does not bring. */
 const EVERY = 10_000;
 
+/** Concerns that are shown, the gravest first: the list is drawn anew each second. */
+const MOST = 50;
+
 /** What needs attention. It follows the stream, so it is a part of its own. */
 function Attention({ health, nodes }: { health: Health | undefined; nodes: readonly Node[] | undefined }) {
   const concerns = findConcerns(health, nodes, liveCounts.value);
   return (
-    <Panel title={t.attention} note={concerns.length > 0 ? <span class="badge">{concerns.length}</span> : undefined} flush>
+    <Panel title={t.attention} note={concerns.length > 0 ? <span class="badge">{formatCount(concerns.length)}</span> : undefined} flush>
       {concerns.length > 0 ? (
         <ul class="lines">
-          {concerns.map((concern) => (
+          {concerns.slice(0, MOST).map((concern) => (
             <ConcernLine key={`${concern.state} ${concern.name} ${concern.text}`} concern={concern} />
           ))}
+          {concerns.length > MOST && (
+            <li class="calm row wraps">
+              {t.moreConcerns(concerns.length - MOST)} <CommandLine command="svc-cli health -o json" />
+            </li>
+          )}
         </ul>
       ) : health === undefined ? (
         <div class="panel-body">
@@ -81,6 +90,7 @@ export default function Now() {
           </Callout>
         )}
         {problem && health.data === undefined && <ProblemBox problem={problem} retry={health.reload} />}
+        <Project />
         <Figures />
         <div class="grid now-grid">
           <Panel

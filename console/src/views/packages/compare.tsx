@@ -2,12 +2,12 @@
 
 import { api, read } from "../../api/client.ts";
 import { asProblem } from "../../api/problem.ts";
-import type { Channel, PackageReceipt, Workflow } from "../../api/types.ts";
-import { textOf } from "../../core/definitions/documents.ts";
+import type { Channel, PackageReceipt, Plugin, Workflow } from "../../api/types.ts";
+import { pluginHash, pluginText, textOf } from "../../core/definitions/documents.ts";
 import { useLoad } from "../../core/load.ts";
 import { query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
-import { ProblemBox, Skeleton } from "../../ui/content.tsx";
+import { LoadProblem, Skeleton } from "../../ui/content.tsx";
 import { TextDiff } from "../../ui/diff.tsx";
 import { Status } from "../../ui/status.tsx";
 import { compareEntry, type Difference, type InventoryEntry, keyOf, listEntries, readEach } from "./inventory.ts";
@@ -17,7 +17,7 @@ const t = texts.packages;
 /** Versions of a definition that are looked through. */
 const LIMIT = 100;
 
-type Definition = Channel | Workflow;
+type Definition = Channel | Workflow | (Plugin & { content_hash: string });
 
 /** The name of what is here now, among the versions. */
 const NOW = "now";
@@ -27,6 +27,10 @@ async function readVersions({ kind, id }: InventoryEntry, signal: AbortSignal): 
   if (kind === "connectors") return null;
   const options = { params: { path: { id }, query: { limit: LIMIT } }, signal };
   try {
+    if (kind === "plugins") {
+      const { data } = await read(api.GET("/api/v1/admin/plugins/{id}", { params: { path: { id } }, signal }));
+      return data.map((version) => ({ ...version, content_hash: pluginHash(version) }));
+    }
     return kind === "channels" ? (await read(api.GET("/api/v1/admin/channels/{id}/versions", options))).data : (await read(api.GET("/api/v1/admin/workflows/{id}/versions", options))).data;
   } catch (thrown) {
     if (asProblem(thrown).status === 404) return [];
@@ -41,13 +45,16 @@ function Contents({ before, after }: { before: PackageReceipt; after: PackageRec
   const key = entries.map(keyOf).join(",");
   const loaded = useLoad(`contents ${key} ${before.updated_at} ${after.updated_at}`, (signal) => readEach(entries, readVersions, signal));
   if (entries.length === 0) return <p class="muted">{t.noInventory}</p>;
-  if (loaded.problem) return <ProblemBox problem={loaded.problem} retry={loaded.reload} />;
+  if (loaded.problem) return <LoadProblem of={loaded} />;
   if (loaded.data === undefined) return <Skeleton lines={4} />;
   const rows = entries.map((entry) => ({ entry, ...compareEntry(entry, loaded.data?.[keyOf(entry)] ?? null, before, after) }));
   const shown = rows.filter((row) => row.difference !== "same");
   const same = rows.length - shown.length;
   const chosen = shown.find((row) => keyOf(row.entry) === query("entry")) ?? shown.find((row) => row.difference === "changed");
-  const textFor = (entry: InventoryEntry, definition: Definition | undefined) => (definition === undefined ? "" : textOf(entry.kind === "channels" ? "channel" : "workflow", definition));
+  const textFor = (entry: InventoryEntry, definition: Definition | undefined) => {
+    if (definition === undefined) return "";
+    return "plugin_id" in definition ? pluginText(definition) : textOf(entry.kind === "channels" ? "channel" : "workflow", definition);
+  };
   return (
     <>
       <ul aria-label={t.compare}>

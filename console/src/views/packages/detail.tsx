@@ -7,23 +7,32 @@ import { shellQuote } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, href } from "../../core/router.ts";
+import { definitionNames } from "../../layout/names.ts";
 import { texts } from "../../texts.ts";
-import { Callout, Empty, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, Empty, Facts, LoadProblem, LoadState, Panel, ViewBody, ViewHead } from "../../ui/content.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import type { ViewProps } from "../registry.ts";
 import { Compare } from "./compare.tsx";
-import { type Here, type InventoryEntry, keyOf, listEntries, MOST, readEach, stateOf } from "./inventory.ts";
+import { type Here, hereOfPlugin, type InventoryEntry, keyOf, listEntries, MOST, readEach, stateOf } from "./inventory.ts";
 
 const t = texts.packages;
 
 const EVERY = 10_000;
 
+/** Reads a connector by its name, as packages name it. */
+async function readConnector(name: string, signal: AbortSignal): Promise<Here> {
+  const { connectors } = await definitionNames();
+  const id = connectors.find((connector) => connector.name === name)?.id ?? name;
+  return { id, updatedAt: (await read(api.GET("/api/v1/admin/connectors/{id}", { params: { path: { id } }, signal }))).data.updated_at };
+}
+
 async function readHere({ kind, id }: InventoryEntry, signal: AbortSignal): Promise<Here | null> {
   const options = { params: { path: { id } }, signal };
   try {
-    if (kind === "connectors") return { updatedAt: (await read(api.GET("/api/v1/admin/connectors/{id}", options))).data.updated_at };
+    if (kind === "connectors") return await readConnector(id, signal);
+    if (kind === "plugins") return hereOfPlugin((await read(api.GET("/api/v1/admin/plugins/{id}", options))).data);
     const { data } = kind === "channels" ? await read(api.GET("/api/v1/admin/channels/{id}", options)) : await read(api.GET("/api/v1/admin/workflows/{id}", options));
     return { updatedAt: data.updated_at, serves: data.active_version ?? (data.status === "active" ? data.version : null) };
   } catch (thrown) {
@@ -59,8 +68,8 @@ const INVENTORY: readonly Column<Row>[] = [
     title: t.audit,
     width: "84px",
     rank: 3,
-    cell: ({ entry, since }) => (
-      <a class="link" href={href("/audit", { resource_id: entry.id, since })}>
+    cell: ({ entry, here, since }) => (
+      <a class="link" href={href("/audit", { resource_id: here?.id ?? entry.id, since })}>
         {texts.views.audit}
       </a>
     ),
@@ -74,8 +83,8 @@ const VERSIONS: readonly Column<PackageReceipt>[] = [
   { name: "time", title: t.columns.time, width: "112px", isNumber: true, cell: (row) => <Moment at={row.updated_at} /> },
 ];
 
-function placeOf({ kind, id }: InventoryEntry): string {
-  return href(fillPath(`/${kind}/:id`, { id }));
+function placeOf({ entry: { kind, id }, here }: Row): string {
+  return href(fillPath(`/${kind}/:id`, { id: here?.id ?? id }));
 }
 
 /** The view of a package. */
@@ -93,7 +102,7 @@ export default function PackageView({ parameters }: ViewProps) {
     return (
       <>
         <ViewHead title={name} parents={parents} />
-        <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={5} />}</ViewBody>
+        <ViewBody><LoadState of={loaded} lines={5} /></ViewBody>
       </>
     );
   }
@@ -106,7 +115,7 @@ export default function PackageView({ parameters }: ViewProps) {
       <ViewHead title={name} parents={parents} note={<Status of={current.state === "applied" ? "ok" : "pending"} text={current.version} />} />
       <ViewBody>
         {current.state === "staged" && <Callout kind="warn">{t.stagedHint}</Callout>}
-        {here.problem && <ProblemBox problem={here.problem} retry={here.reload} />}
+        <LoadProblem of={here} />
         <Panel title={t.current}>
           <Facts
             facts={[
@@ -123,7 +132,7 @@ export default function PackageView({ parameters }: ViewProps) {
             rows={rows}
             rowKey={(row) => keyOf(row.entry)}
             columns={INVENTORY}
-            rowAddress={(row) => placeOf(row.entry)}
+            rowAddress={placeOf}
             isFree
             empty={<Empty icon="packages" text={t.noInventory} command={`svc-cli packages get ${shellQuote(name)}`} />}
           />

@@ -5,10 +5,11 @@ import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
 import { fillPath, href } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty } from "../../ui/content.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { listPackages, type PackageRow } from "./inventory.ts";
 
 const t = texts.packages;
@@ -31,24 +32,14 @@ export default function Packages() {
   const list = useLoad("packages", (signal) => read(api.GET("/api/v1/admin/packages", { params, signal })), { every: EVERY });
   useKeys([{ keys: "r", does: texts.keys.reload, group: texts.keys.groups.view, run: list.reload }]);
   return (
-    <>
-      <ViewHead title={texts.views.packages} />
-      <div class="view-body flush">
-        {list.problem && (
-          <div class="panel-body">
-            <ProblemBox problem={list.problem} retry={list.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.packages}
-          rows={listPackages(list.data?.data ?? [])}
-          rowKey={(row) => row.name}
-          columns={COLUMNS}
-          rowAddress={(row) => href(fillPath("/packages/:name", { name: row.name }))}
-          isLoading={list.isLoading}
-          empty={<Empty icon="packages" text={t.none} command="svc-cli packages list" />}
-        />
-      </div>
-    </>
+    <ListView
+      title={texts.views.packages}
+      list={list}
+      rows={listPackages(list.data?.data ?? [])}
+      rowKey={(row) => row.name}
+      columns={COLUMNS}
+      rowAddress={(row) => href(fillPath("/packages/:name", { name: row.name }))}
+      empty={<Empty icon="packages" text={t.none} command="svc-cli packages list" />}
+    />
   );
 }

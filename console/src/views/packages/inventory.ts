@@ -1,9 +1,9 @@
 // The inventory of a package, compared with another version of it and with what is here. Pure.
 
-import type { PackageReceipt } from "../../api/types.ts";
+import type { PackageReceipt, Plugin } from "../../api/types.ts";
 
 /** The kinds of entries. */
-export const KINDS = ["channels", "workflows", "connectors"] as const;
+export const KINDS = ["channels", "workflows", "connectors", "plugins"] as const;
 
 /** An entry of an inventory. */
 export interface InventoryEntry {
@@ -15,7 +15,8 @@ export interface InventoryEntry {
 export function listEntries(receipt: Pick<PackageReceipt, "inventory"> | null | undefined): InventoryEntry[] {
   const inventory = receipt?.inventory;
   if (inventory === undefined || inventory === null) return [];
-  return KINDS.flatMap((kind) => [...inventory[kind]].sort().map((id) => ({ kind, id })));
+  // A receipt without plugins does not name them.
+  return KINDS.flatMap((kind) => [...(inventory[kind] ?? [])].sort().map((id) => ({ kind, id })));
 }
 
 /** Returns the key of an entry. */
@@ -60,7 +61,7 @@ export function compareEntry<T extends StoredVersion>(
   before: Pick<PackageReceipt, "inventory" | "updated_at">,
   after: Pick<PackageReceipt, "inventory" | "updated_at">,
 ): { difference: Difference; old?: T | undefined; fresh?: T | undefined } {
-  const has = (receipt: Pick<PackageReceipt, "inventory">) => receipt.inventory?.[entry.kind].includes(entry.id) === true;
+  const has = (receipt: Pick<PackageReceipt, "inventory">) => receipt.inventory?.[entry.kind]?.includes(entry.id) === true;
   const [wasIn, isIn] = [has(before), has(after)];
   const [old, fresh] = [before, after].map((receipt) => (has(receipt) ? versionAt(versions ?? [], receipt.updated_at) : undefined));
   if (wasIn !== isIn) return { difference: isIn ? "added" : "removed", old, fresh };
@@ -71,9 +72,17 @@ export function compareEntry<T extends StoredVersion>(
 
 /** What is known of an entry on this service. */
 export interface Here {
+  /** Its id, if the inventory has its name. */
+  id?: string;
   updatedAt: string;
   /** The version that serves; null for none, undefined for what has no versions. */
   serves?: number | null;
+}
+
+/** Returns what is known of a plugin by its versions. */
+export function hereOfPlugin(versions: readonly Pick<Plugin, "version" | "status" | "updated_at">[]): Here {
+  const changes = versions.map((version) => version.updated_at).sort();
+  return { updatedAt: changes.at(-1) ?? "", serves: versions.find((version) => version.status === "active")?.version ?? null };
 }
 
 /** The state of an entry: `missing`, `same` as applied, `changed` since, or `unknown`. */

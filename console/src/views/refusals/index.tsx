@@ -1,12 +1,12 @@
 // Refusals: 401, 403, 409, 429 of each channel by inner reason, and a request to try.
 
 import { useMemo } from "preact/hooks";
-import { api, read } from "../../api/client.ts";
 import { isAbsent, readChannelStats } from "../../api/node.ts";
 import type { ChannelStats, RefusalCount } from "../../api/node-types.ts";
 import { asProblem, isAbort } from "../../api/problem.ts";
 import type { Channel } from "../../api/types.ts";
 import { useCommands } from "../../core/commands.ts";
+import { readActiveChannels } from "../../core/definitions/read.ts";
 import { formatCount, formatRate, shellQuote } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { liveChannels } from "../../core/live-store.ts";
@@ -15,7 +15,8 @@ import { href, query, setQuery } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Absent } from "../../ui/absent.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Panel, ProblemBox, Prose, Skeleton, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, LoadProblem, Panel, Prose, Skeleton, ViewHead } from "../../ui/content.tsx";
+import { SearchBox } from "../../ui/list.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -26,9 +27,10 @@ const t = texts.refusals;
 
 const EVERY = 4000;
 const EVERY_SUMS = 15_000;
-const LIMIT = 1000;
 /** Channels whose refusals are read for the list: each takes a call. */
 const MOST_SUMS = 24;
+/** Channels that are listed, those with the most refusals first. */
+const MOST_ROWS = 200;
 /** Calls at once. */
 const AT_ONCE = 4;
 
@@ -130,7 +132,7 @@ function Detail({ channel }: { channel: Channel }) {
         note={data && <span class="faint clip">{t.ofNode(data.node)}</span>}
         actions={<Button kind="plain" icon="close" label={texts.page.close} onClick={() => setQuery({ channel: null })} />}
       >
-        {stats.problem && data === undefined && (isAbsent(stats.problem) ? <Absent what={t.statsName} /> : <ProblemBox problem={stats.problem} retry={stats.reload} />)}
+        {stats.problem && data === undefined && (isAbsent(stats.problem) ? <Absent what={t.statsName} /> : <LoadProblem of={stats} />)}
         {data === undefined && stats.problem === undefined && (
           <div class="panel-body">
             <Skeleton lines={3} />
@@ -181,13 +183,12 @@ function Detail({ channel }: { channel: Channel }) {
 
 /** The view of refusals. */
 export default function Refusals() {
-  const params = { query: { limit: LIMIT, status: ["active" as const] } };
-  const channels = useLoad("channels active", (signal) => read(api.GET("/api/v1/admin/channels", { params, signal })), { every: 60_000 });
+  const channels = useLoad("channels active", readActiveChannels, { every: 60_000 });
   const search = query("q").toLowerCase();
   const chosenId = query("channel");
   const live = liveChannels.value;
   const rates = useMemo(() => new Map(live.map((row) => [row.channel, row.refused])), [live]);
-  const callable = useMemo(() => (channels.data?.data ?? []).filter((row) => row.protocol === "rest" || row.protocol === "http"), [channels.data]);
+  const callable = useMemo(() => (channels.data?.rows ?? []).filter((row) => row.protocol === "rest" || row.protocol === "http"), [channels.data]);
   const matching = callable.filter((row) => row.name.toLowerCase().includes(search));
   // Which are read first is decided once, so that the list does not change under the pointer.
   const first = useMemo(() => {
@@ -202,6 +203,7 @@ export default function Refusals() {
     .map((channel): Row => ({ channel, rate: rates.get(channel.name) ?? 0, stats: known[channel.channel_id] ?? null }));
   const total = (row: Row) => (row.stats === null ? -1 : sumRefusals(row.stats.refusals).total);
   rows.sort((a, b) => total(b) - total(a));
+  const leftOut = Math.max(0, rows.length - MOST_ROWS);
   const chosen = callable.find((row) => row.channel_id === chosenId);
   const { group } = { group: texts.keys.groups.view };
   useKeys([
@@ -213,30 +215,24 @@ export default function Refusals() {
   return (
     <>
       <ViewHead title={texts.views.refusals}>
-        <input
-          class="input"
-          type="search"
-          aria-label={t.search}
-          placeholder={t.search}
-          value={query("q")}
-          onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-        />
+        <SearchBox label={t.search} />
       </ViewHead>
       <div class="view-body">
         <div class="column">
-          {channels.problem && <ProblemBox problem={channels.problem} retry={channels.reload} />}
-          {sums.problem && !missing && <ProblemBox problem={sums.problem} retry={sums.reload} />}
+          <LoadProblem of={channels} />
+          {sums.problem && !missing && <LoadProblem of={sums} />}
           {missing && chosen === undefined && <Callout>{texts.absent.text(t.statsName)} {texts.absent.hint}</Callout>}
           {chosen !== undefined && <Detail channel={chosen} />}
-          <Panel title={t.channels} flush note={matching.length > MOST_SUMS ? <span class="faint clip">{t.onlySome(MOST_SUMS)}</span> : undefined}>
+          <Panel title={t.channels} flush note={matching.length > MOST_SUMS ? <span class="faint clip">{t.onlySome(MOST_SUMS)} {leftOut > 0 && t.leftOut(leftOut)}</span> : undefined}>
             <Table
               label={t.channels}
-              rows={rows}
+              rows={rows.slice(0, MOST_ROWS)}
               rowKey={(row) => row.channel.channel_id}
               columns={COLUMNS}
               rowAddress={(row) => href("/refusals", { q: query("q"), channel: row.channel.channel_id })}
               isLoading={channels.isLoading}
               isFree
+              problem={channels.problem}
               empty={<Empty icon="refusals" text={search === "" ? t.none : t.noMatch} command="svc-cli channels list" />}
             />
           </Panel>

@@ -12,7 +12,7 @@ import { formatDuration } from "../../core/time.ts";
 import { notify } from "../../core/toasts.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
+import { Callout, Facts, LoadState, Panel, RunLink, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json.tsx";
 import { Menu } from "../../ui/menu.tsx";
@@ -223,7 +223,7 @@ export default function Run({ parameters }: ViewProps) {
   return (
     <>
       <ViewHead title={texts.views.run} parents={[{ text: texts.views.runs, to: href("/runs") }]} />
-      <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={6} />}</ViewBody>
+      <ViewBody><LoadState of={loaded} lines={6} /></ViewBody>
     </>
   );
 }

@@ -7,7 +7,7 @@ import { useLoad } from "../../core/load.ts";
 import { href } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Facts, Panel, ProblemBox, RunLink, Skeleton, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
+import { Callout, CommandLine, Facts, LoadState, Panel, RunLink, ViewBody, ViewHead, WorkflowLink } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -73,7 +73,7 @@ export default function Occurrence({ parameters }: ViewProps) {
     return (
       <>
         <ViewHead title={texts.views.occurrence} parents={parents} />
-        <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={5} />}</ViewBody>
+        <ViewBody><LoadState of={loaded} lines={5} /></ViewBody>
       </>
     );
   }

@@ -7,7 +7,7 @@ import { formatCount } from "../../core/format.ts";
 import { useLoad } from "../../core/load.ts";
 import { href } from "../../core/router.ts";
 import { texts } from "../../texts.ts";
-import { Empty, ProblemBox } from "../../ui/content.tsx";
+import { Empty, LoadProblem } from "../../ui/content.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 
@@ -43,7 +43,7 @@ export function ErrorGroups({ filter }: { filter: Readonly<Record<string, string
   if (errors.problem && errors.data === undefined) {
     return (
       <div class="view-body">
-        <ProblemBox problem={errors.problem} retry={errors.reload} />
+        <LoadProblem of={errors} />
       </div>
     );
   }

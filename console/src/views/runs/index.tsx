@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { api, read } from "../../api/client.ts";
-import { cliOptions, filterParameters, toggleValue } from "../../core/filters.ts";
+import { filterParameters, toggleValue } from "../../core/filters.ts";
 import { formatBounded, formatCount } from "../../core/format.ts";
 import { useKeys } from "../../core/keys.ts";
 import { useLoad } from "../../core/load.ts";
@@ -13,16 +13,17 @@ import { formatDuration } from "../../core/time.ts";
 import { definitionNames } from "../../layout/names.ts";
 import { texts } from "../../texts.ts";
 import { Button, Segments } from "../../ui/button.tsx";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty, ViewHead } from "../../ui/content.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
+import { ListTable } from "../../ui/list.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { BulkLine } from "../../ui/bulk-progress.tsx";
 import { BulkBar } from "./bulk.tsx";
 import { ErrorGroups } from "./groups.tsx";
 import { deadLetterRow, occurrenceRow, type RunRow, traceRow } from "./rows.ts";
-import { type Kind, KINDS, splitFilter, wordsOf } from "./words.ts";
+import { type Kind, KINDS, listCommand, splitFilter, wordsOf } from "./words.ts";
 
 const t = texts.runs;
 
@@ -160,27 +161,21 @@ function RunList({ kind, filter }: { kind: Kind; filter: Readonly<Record<string,
     { keys: "r", does: texts.keys.reload, group, run: list.reload },
     { keys: "Escape", does: texts.table.clear, group, run: () => (selection.value = new Set()) },
   ]);
-  const command = { all: "traces list", traces: "traces list", occurrences: "cron list", dead_letters: "dlq list" }[kind];
   return (
     <>
       <BulkLine ended={list.reload} />
-      {list.problem && (
-        <div class="runs-problem">
-          <ProblemBox problem={list.problem} retry={list.reload} />
-        </div>
-      )}
-      <Table
+      <ListTable
         label={texts.views.runs}
+        list={list}
         rows={list.rows}
         rowKey={(row) => row.key}
         columns={COLUMNS}
         rowAddress={(row) => href(row.path)}
         selection={selection}
-        isLoading={list.isLoading}
         news={{ count: list.newCount, show: list.reload }}
         more={list.hasMore ? list.more : null}
         note={list.scannedUntil === null ? undefined : <span>{texts.table.scanned} <Moment at={list.scannedUntil} /></span>}
-        empty={<Empty text={Object.keys(filter).length === 0 ? t.none : t.noMatch} command={`svc-cli ${command} ${cliOptions(filter)}`.trim()} />}
+        empty={<Empty text={Object.keys(filter).length === 0 ? t.none : t.noMatch} command={listCommand(kind, filter)} />}
       />
       <BulkBar kind={kind} filter={filter} rows={list.rows} selection={selection} reload={list.reload} />
     </>

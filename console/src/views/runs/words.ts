@@ -1,6 +1,6 @@
 // The words by which runs are filtered, for each kind of rows.
 
-import type { FilterWord } from "../../core/filters.ts";
+import { cliOptions, type FilterWord } from "../../core/filters.ts";
 import { texts } from "../../texts.ts";
 
 /** The kinds of rows: all of them in one list, or one kind. */
@@ -65,4 +65,11 @@ export function splitFilter(
     traces: ofTraces === "" ? null : { ...rest, ...(ofTraces === undefined ? {} : { status: ofTraces }) },
     occurrences: takesOccurrences ? { ...rest, status: ofOccurrences } : null,
   };
+}
+
+/** Returns the command of `svc-cli` that lists the same: of the runs where a list has several sources. */
+export function listCommand(kind: Kind, filter: Readonly<Record<string, string>>): string {
+  const { traces, occurrences, deadLetters } = splitFilter(kind, filter);
+  const [list, words] = traces !== null ? ["traces", traces] : occurrences !== null ? ["cron", occurrences] : ["dlq", deadLetters ?? {}];
+  return `svc-cli ${list} list ${cliOptions(words)}`.trim();
 }

@@ -10,7 +10,7 @@ import { fillPath, href, query, setQuery } from "../../core/router.ts";
 import { formatDuration } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Callout, CommandLine, Empty, Facts, Panel, ProblemBox, RunLink, Skeleton } from "../../ui/content.tsx";
+import { Callout, CommandLine, Empty, Facts, LoadProblem, Panel, RunLink, Skeleton } from "../../ui/content.tsx";
 import { Moment } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -141,7 +141,7 @@ function Why({ lane }: { lane: Lane }) {
           />
           <Button type="submit">{t.explain}</Button>
         </form>
-        {loaded.problem && <ProblemBox problem={loaded.problem} retry={loaded.reload} />}
+        <LoadProblem of={loaded} />
         {loaded.data ? <Explanation why={loaded.data.data} /> : loaded.problem === undefined && <Skeleton lines={3} />}
         <CommandLine command={command} />
       </div>

@@ -13,8 +13,9 @@ import { query, setQuery } from "../../core/router.ts";
 import { now } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button, Segments } from "../../ui/button.tsx";
-import { Callout, Empty, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, Empty, LoadProblem, Panel, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
 import { BulkLine } from "../../ui/bulk-progress.tsx";
+import { SearchBox } from "../../ui/list.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Detail } from "./detail.tsx";
 import { ClockNotes, type Lane, Lanes, lookOf, wordOf } from "./lanes.tsx";
@@ -168,22 +169,15 @@ export default function Schedules() {
       </ViewHead>
       <ViewBody>
         <BulkLine ended={reload} />
-        {status.problem && <ProblemBox problem={status.problem} retry={status.reload} />}
-        {rows.problem && <ProblemBox problem={rows.problem} retry={rows.reload} />}
+        <LoadProblem of={status} />
+        <LoadProblem of={rows} />
         {rows.data?.isCut === true && <Callout kind="warn">{t.cut}</Callout>}
         <Panel
           title={t.lines}
           flush
           actions={
             <>
-              <input
-                class="input schedules-search"
-                type="search"
-                aria-label={t.search}
-                placeholder={t.search}
-                value={query("q")}
-                onInput={(event) => setQuery({ q: event.currentTarget.value }, { replace: true })}
-              />
+              <SearchBox label={t.search} class="schedules-search" />
               <Button icon="alert" pressed={onlyTrouble} label={t.onlyTrouble} onClick={() => setQuery({ trouble: onlyTrouble ? null : "1" })} />
             </>
           }

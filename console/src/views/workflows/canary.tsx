@@ -9,7 +9,7 @@ import { fillPath, href, query } from "../../core/router.ts";
 import { formatDuration, rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Panel, ProblemBox } from "../../ui/content.tsx";
+import { LoadProblem, Panel } from "../../ui/content.tsx";
 import { ask } from "../../ui/dialog.tsx";
 import { IssueList } from "../../ui/issues.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -107,7 +107,7 @@ export function CanaryPanel({ id, canary, reload }: { id: string; canary: Canary
   return (
     <Panel title={t.canary} note={<Status of={shapes[verdict]} text={t.verdicts[verdict]} />}>
       <div class="stack canary">
-        {both.problem && <ProblemBox problem={both.problem} retry={both.reload} />}
+        <LoadProblem of={both} />
         <div class="canary-versions">
           <VersionFiguresView id={id} version={fresh} share={canary.share} figures={freshFigures} name={t.canaryVersion} isWorse={verdict === "worse"} />
           <VersionFiguresView id={id} version={old} share={100 - canary.share} figures={oldFigures} name={t.stableVersion} isWorse={false} />

@@ -13,11 +13,12 @@ import { fillPath, go, href, place, query } from "../../core/router.ts";
 import { rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, ProblemBox, ViewHead } from "../../ui/content.tsx";
+import { Empty } from "../../ui/content.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
+import { ListView } from "../../ui/list.tsx";
 import { Moment, RangePicker } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table.tsx";
 import { fits, stateOf } from "./rows.ts";
 import { flatten, readTasks } from "./tasks.ts";
 
@@ -107,31 +108,25 @@ export default function Workflows() {
   for (const workflow of workflows) counts[stateOf(workflow)] = (counts[stateOf(workflow)] ?? 0) + 1;
   useKeys([{ keys: "r", does: texts.keys.reload, group: texts.keys.groups.list, run: all.reload }]);
   return (
-    <>
-      <ViewHead title={texts.views.workflows} note={all.data && <span class="badge">{formatCount(rows.length)}</span>}>
-        <RangePicker />
-        <Button icon="editor" acts onClick={() => go("/new/workflow")}>
-          {t.create}
-        </Button>
-      </ViewHead>
-      <div class="view-body flush">
-        <FilterBar words={words} counts={{ state: counts }} known={{ q: workflows.map((row) => row.name) }} />
-        {all.problem && (
-          <div class="workflows-problem">
-            <ProblemBox problem={all.problem} retry={all.reload} />
-          </div>
-        )}
-        <Table
-          label={texts.views.workflows}
-          rows={rows}
-          rowKey={(row) => row.workflow.workflow_id}
-          columns={COLUMNS}
-          rowAddress={(row) => href(fillPath("/workflows/:id", { id: row.workflow.workflow_id }), row.state === "canary" ? { version: String(row.workflow.version) } : {})}
-          isLoading={all.isLoading && all.data === undefined}
-          note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
-          empty={<Empty icon="workflows" text={workflows.length === 0 ? t.none : t.noMatch} command={workflows.length === 0 ? "svc-cli workflows create -f workflow.json" : "svc-cli workflows list"} />}
-        />
-      </div>
-    </>
+    <ListView
+      title={texts.views.workflows}
+      headNote={all.data && <span class="badge">{formatCount(rows.length)}</span>}
+      actions={
+        <>
+          <RangePicker />
+          <Button icon="editor" acts onClick={() => go("/new/workflow")}>
+            {t.create}
+          </Button>
+        </>
+      }
+      above={<FilterBar words={words} counts={{ state: counts }} known={{ q: workflows.map((row) => row.name) }} />}
+      list={all}
+      rows={rows}
+      rowKey={(row) => row.workflow.workflow_id}
+      columns={COLUMNS}
+      rowAddress={(row) => href(fillPath("/workflows/:id", { id: row.workflow.workflow_id }), row.state === "canary" ? { version: String(row.workflow.version) } : {})}
+      note={all.data !== undefined && all.data.leftOut > 0 ? texts.definitions.leftOut(all.data.leftOut) : undefined}
+      empty={<Empty icon="workflows" text={workflows.length === 0 ? t.none : t.noMatch} command={workflows.length === 0 ? "svc-cli workflows create -f workflow.json" : "svc-cli workflows list"} />}
+    />
   );
 }

@@ -14,7 +14,7 @@ import { fillPath, go, href, query, setQuery } from "../../core/router.ts";
 import { rangeOf } from "../../core/time.ts";
 import { texts } from "../../texts.ts";
 import { Button, CopyButton, Segments } from "../../ui/button.tsx";
-import { Callout, CommandLine, Facts, Panel, ProblemBox, Skeleton, ViewBody, ViewHead } from "../../ui/content.tsx";
+import { Callout, CommandLine, Facts, LoadState, Panel, ViewBody, ViewHead } from "../../ui/content.tsx";
 import { Dependents } from "../../ui/dependents.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Moment, RangePicker } from "../../ui/moment.tsx";
@@ -262,7 +262,7 @@ export default function WorkflowView({ parameters }: ViewProps) {
   return (
     <>
       <ViewHead title={texts.views.workflow} parents={[{ text: texts.views.workflows, to: href("/workflows") }]} />
-      <ViewBody>{loaded.problem ? <ProblemBox problem={loaded.problem} retry={loaded.reload} /> : <Skeleton lines={6} />}</ViewBody>
+      <ViewBody><LoadState of={loaded} lines={6} /></ViewBody>
     </>
   );
 }

@@ -21,6 +21,7 @@ use crate::names::LIFECYCLE_STATUSES;
 use crate::parameter::ParameterKind::{Moment, SeveralOf};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::runs::cron::{OccurrenceDetail, ScheduleExplanation};
+use crate::versioned::versioned_endpoints;
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "greetings")];
 
@@ -52,273 +53,186 @@ const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ChannelReso
 const SELECTED: SchemaSource = SchemaSource::for_type::<ListEnvelope<ChannelPauseStatus>>();
 const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<ChannelResource>>();
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::new(Method::Get, "/api/v1/admin/channels", "listChannels", Tag::Channels, "Lists the latest version of every channel")
-        .with_query(parameters_of!(FilteredList::Channels, PAGE))
-        .answers(&[Answer::json(200, "A page of channels", &[MANY])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/channels", "createChannel", Tag::Channels, "Creates a channel with a draft as version 1")
-        .with_query(&[DOCUMENT_DRY_RUN])
-        .takes::<ChannelDefinition>(
-            r#"{"channel_id": "greetings", "name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
+pub(super) const ENDPOINTS: &[Endpoint] = versioned_endpoints! {
+    kind: "channel", "channels", "Channel", "Channels";
+    tag: Tag::Channels;
+    query: parameters_of!(FilteredList::Channels, PAGE);
+    types: ChannelDefinition, ChannelUpdate, ChannelResource, ChannelValidationResult;
+    created: r#"{"channel_id": "greetings", "name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#;
+    imported: r#"[{"channel_id": "imported", "name": "imported", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/imported", "workflow_id": "greeting"}]"#;
+    validated: r#"{"name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#;
+    own: [
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/{id}/pause",
+            "pauseChannel",
+            Tag::Channels,
+            "Pauses a channel, or replaces the reason and the end of its pause",
         )
-        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
-        .refuses(&[409]),
-    Endpoint::new(Method::Get, "/api/v1/admin/channels/export", "exportChannels", Tag::Channels, "Exports every channel at one instant")
-        .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
-        .with_query(EXPORT)
-        .answers(&[Answer::json(200, "The channels", &[SchemaSource::for_type::<ListEnvelope<ChannelResource>>()])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/channels/import", "importChannels", Tag::Channels, "Imports a batch of channels as drafts")
-        .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
-        .with_signature()
-        .takes::<ImportBatch>(
-            r#"[{"channel_id": "imported", "name": "imported", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/imported", "workflow_id": "greeting"}]"#,
+        .describes(
+            "The pause is a state of the served channel: it outlives restarts and other versions. Synchronous calls are \
+             refused with `CHANNEL_PAUSED`, asynchronous submissions are accepted and wait, the cursor of a schedule \
+             stands still, and no record of a topic runs.",
         )
-        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::for_type::<DataEnvelope<ImportSummary>>()])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/channels/validate", "validateChannel", Tag::Channels, "Reports the result of a create")
+        .path_parameters(ID)
         .with_query(&[DRY_RUN_PARAMETER])
-        .takes::<serde_json::Value>(
-            r#"{"name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
+        .takes::<PauseRequest>(r#"{"reason": "the greeter is down"}"#)
+        .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/{id}/resume",
+            "resumeChannel",
+            Tag::Channels,
+            "Resumes a channel; one that is not paused stays as it is",
         )
-        .answers(&[Answer::json(200, "The report", &[SchemaSource::for_type::<DataEnvelope<ChannelValidationResult>>()])]),
-    Endpoint::new(Method::Get, "/api/v1/admin/channels/{id}", "getChannel", Tag::Channels, "Reads the latest version of a channel")
         .path_parameters(ID)
-        .answers(&[Answer::json(200, "The channel", &[WARNED]).with_tag()]),
-    Endpoint::new(Method::Put, "/api/v1/admin/channels/{id}", "updateChannel", Tag::Channels, "Changes the draft of a channel")
-        .path_parameters(ID)
-        .with_query(&[DOCUMENT_DRY_RUN])
-        .with_precondition()
-        .takes::<ChannelUpdate>(r#"{"description": "Greets the caller by name"}"#)
-        .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
-        .refuses(&[409]),
-    Endpoint::new(Method::Delete, "/api/v1/admin/channels/{id}", "deleteChannel", Tag::Channels, "Deletes all versions of a channel")
-        .path_parameters(ID)
-        .with_query(&[DRY_RUN_PARAMETER, FORCE])
-        .with_precondition()
-        .answers(&[Answer::empty(204, "The channel is deleted"), DRY_RUN])
-        .refuses(&[409]),
-    Endpoint::new(
-        Method::Patch,
-        "/api/v1/admin/channels/{id}/status",
-        "changeChannelStatus",
-        Tag::Channels,
-        "Activates the draft of a channel, or archives its active versions",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
-    .with_precondition()
-    .takes::<StatusChange>(r#"{"status": "active"}"#)
-    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/rollback",
-        "rollBackChannel",
-        Tag::Channels,
-        "Copies an archived version to a new version and activates it",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
-    .with_precondition()
-    .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
-    .answers(&[Answer::json(
-        200,
-        "The new version; with `dry_run=true` the report",
-        &[WARNED, DRY_RUN_REPORT],
-    )])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/channels/{id}/versions",
-        "listChannelVersions",
-        Tag::Channels,
-        "Lists the versions of a channel, newest first",
-    )
-    .path_parameters(ID)
-    .with_query(&[LIMIT, OFFSET])
-    .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/versions",
-        "createChannelVersion",
-        Tag::Channels,
-        "Copies a version of a channel to a new draft",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER])
-    .with_precondition()
-    .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
-    .answers(&[Answer::json(201, "The draft", &[ONE]), DRY_RUN])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/pause",
-        "pauseChannel",
-        Tag::Channels,
-        "Pauses a channel, or replaces the reason and the end of its pause",
-    )
-    .describes(
-        "The pause is a state of the served channel: it outlives restarts and other versions. Synchronous calls are \
-         refused with `CHANNEL_PAUSED`, asynchronous submissions are accepted and wait, the cursor of a schedule \
-         stands still, and no record of a topic runs.",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER])
-    .takes::<PauseRequest>(r#"{"reason": "the greeter is down"}"#)
-    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/resume",
-        "resumeChannel",
-        Tag::Channels,
-        "Resumes a channel; one that is not paused stays as it is",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER])
-    .may_take::<ResumeRequest>(r#"{"reason": "the greeter is back"}"#)
-    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/pause",
-        "pauseChannels",
-        Tag::Channels,
-        "Pauses the active channels with a tag, or those that use a connector",
-    )
-    .describes("One audit row names all of them.")
-    .with_query(&[DRY_RUN_PARAMETER])
-    .takes::<BulkPauseRequest>(r#"{"filter": {"tag": "greeting"}, "reason": "the greeter is down"}"#)
-    .answers(&[Answer::json(
-        200,
-        "The paused channels; with `dry_run=true` the report",
-        &[SELECTED, DRY_RUN_REPORT],
-    )]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/resume",
-        "resumeChannels",
-        Tag::Channels,
-        "Resumes the paused ones of the active channels with a tag, or of those that use a connector",
-    )
-    .describes("One audit row names all of them.")
-    .with_query(&[DRY_RUN_PARAMETER])
-    .takes::<BulkResumeRequest>(r#"{"filter": {"tag": "greeting"}}"#)
-    .answers(&[Answer::json(
-        200,
-        "The resumed channels; with `dry_run=true` the report",
-        &[SELECTED, DRY_RUN_REPORT],
-    )]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/channels/{id}/stats",
-        "getChannelStats",
-        Tag::Channels,
-        "Shows the guards of a channel and the refusals that this node has counted, by inner reason",
-    )
-    .describes(
-        "A refused credential gets the same answer for every cause; here is the cause. The counts are in the memory of the \
-         node that answers and end with it.",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/channels/{id}/impact",
-        "getChannelImpact",
-        Tag::Channels,
-        "Lists what a change of a channel would touch: its callers, and what its runs use",
-    )
-    .describes(
-        "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
-         `capped` says that there are more.",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/channels/{id}/quotas",
-        "getChannelQuota",
-        Tag::Channels,
-        "Shows the quota of a channel and its use by each key, over all nodes",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(200, "The quota", &[SchemaSource::for_type::<DataEnvelope<ChannelQuota>>()])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/test",
-        "testChannel",
-        Tag::Channels,
-        "Tries a request against the guards of a channel: names the guard that would refuse it, and the inner reason",
-    )
-    .describes(
-        "Nothing runs and nothing is taken: no rate is counted, no idempotency key claimed, no permit acquired, no metric \
-         written. The channel is the one that this node serves.",
-    )
-    .path_parameters(ID)
-    .with_query(&[NO_DRY_RUN])
-    .takes::<GuardTrialRequest>(
-        r#"{"method": "POST", "path": "/api/v1/data/greetings", "headers": {"content-type": "application/json"}, "body": {"name": "Ada"}}"#,
-    )
-    .answers(&[Answer::json(
-        200,
-        "The verdict of the guards",
-        &[SchemaSource::for_type::<DataEnvelope<GuardTrialResult>>()],
-    )])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/channels/{id}/why",
-        "explainSchedule",
-        Tag::Channels,
-        "Explains why a cron channel ran at an instant, or did not",
-    )
-    .describes(
-        "The answer is from the ledger: the occurrence of the instant, or what kept it from being recorded. A channel \
-         without a schedule is refused with 400.",
-    )
-    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
-    .with_query(&[QueryParameter::new(
-        "at",
-        Moment,
-        "The instant, or a time before now, such as `-15m`; without it now",
-    )])
-    .answers(&[Answer::json(
-        200,
-        "The explanation",
-        &[SchemaSource::for_type::<DataEnvelope<ScheduleExplanation>>()],
-    )]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/trigger",
-        "triggerChannel",
-        Tag::Channels,
-        "Makes an occurrence of a cron channel that is due now",
-    )
-    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
-    .with_query(&[NO_DRY_RUN])
-    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/channels/{id}/backfill",
-        "backfillChannel",
-        Tag::Channels,
-        "Puts the instants of a range that a schedule missed on record, and runs them behind every other occurrence",
-    )
-    .describes(
-        "Missed are the instants without an occurrence and those whose occurrence was skipped; what the row of a misfire \
-         sums up counts as missed. Instants that the schedule still plans by itself are left to it. A range that begins \
-         before the oldest kept occurrence is refused unless `assume_missed`, one of more than 10,000 instants always. \
-         The backfill is a bulk run: it is listed and aborted as one.",
-    )
-    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
-    .with_query(&[DRY_RUN_PARAMETER])
-    .takes::<BackfillRequest>(r#"{"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}"#)
-    .answers(&[
-        Answer::json(
+        .with_query(&[DRY_RUN_PARAMETER])
+        .may_take::<ResumeRequest>(r#"{"reason": "the greeter is back"}"#)
+        .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/pause",
+            "pauseChannels",
+            Tag::Channels,
+            "Pauses the active channels with a tag, or those that use a connector",
+        )
+        .describes("One audit row names all of them.")
+        .with_query(&[DRY_RUN_PARAMETER])
+        .takes::<BulkPauseRequest>(r#"{"filter": {"tag": "greeting"}, "reason": "the greeter is down"}"#)
+        .answers(&[Answer::json(
             200,
-            "With `dry_run`: the instants",
-            &[SchemaSource::for_type::<DataEnvelope<BackfillDryRun>>()],
-        ),
-        Answer::json(202, "The backfill has begun", &[SchemaSource::for_type::<DataEnvelope<BulkStarted>>()]),
-    ])
-    .refuses(&[409]),
-];
+            "The paused channels; with `dry_run=true` the report",
+            &[SELECTED, DRY_RUN_REPORT],
+        )]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/resume",
+            "resumeChannels",
+            Tag::Channels,
+            "Resumes the paused ones of the active channels with a tag, or of those that use a connector",
+        )
+        .describes("One audit row names all of them.")
+        .with_query(&[DRY_RUN_PARAMETER])
+        .takes::<BulkResumeRequest>(r#"{"filter": {"tag": "greeting"}}"#)
+        .answers(&[Answer::json(
+            200,
+            "The resumed channels; with `dry_run=true` the report",
+            &[SELECTED, DRY_RUN_REPORT],
+        )]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/channels/{id}/stats",
+            "getChannelStats",
+            Tag::Channels,
+            "Shows the guards of a channel and the refusals that this node has counted, by inner reason",
+        )
+        .describes(
+            "A refused credential gets the same answer for every cause; here is the cause. The counts are in the memory of the \
+             node that answers and end with it.",
+        )
+        .path_parameters(ID)
+        .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<ChannelStats>>()])]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/channels/{id}/impact",
+            "getChannelImpact",
+            Tag::Channels,
+            "Lists what a change of a channel would touch: its callers, and what its runs use",
+        )
+        .describes(
+            "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
+             `capped` says that there are more.",
+        )
+        .path_parameters(ID)
+        .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/channels/{id}/quotas",
+            "getChannelQuota",
+            Tag::Channels,
+            "Shows the quota of a channel and its use by each key, over all nodes",
+        )
+        .path_parameters(ID)
+        .answers(&[Answer::json(200, "The quota", &[SchemaSource::for_type::<DataEnvelope<ChannelQuota>>()])]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/{id}/test",
+            "testChannel",
+            Tag::Channels,
+            "Tries a request against the guards of a channel: names the guard that would refuse it, and the inner reason",
+        )
+        .describes(
+            "Nothing runs and nothing is taken: no rate is counted, no idempotency key claimed, no permit acquired, no metric \
+             written. The channel is the one that this node serves.",
+        )
+        .path_parameters(ID)
+        .with_query(&[NO_DRY_RUN])
+        .may_take::<GuardTrialRequest>(
+            r#"{"method": "POST", "path": "/api/v1/data/greetings", "headers": {"content-type": "application/json"}, "body": {"name": "Ada"}}"#,
+        )
+        .answers(&[Answer::json(
+            200,
+            "The verdict of the guards",
+            &[SchemaSource::for_type::<DataEnvelope<GuardTrialResult>>()],
+        )])
+        .refuses(&[409]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/channels/{id}/why",
+            "explainSchedule",
+            Tag::Channels,
+            "Explains why a cron channel ran at an instant, or did not",
+        )
+        .describes(
+            "The answer is from the ledger: the occurrence of the instant, or what kept it from being recorded. A channel \
+             without a schedule is refused with 400.",
+        )
+        .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
+        .with_query(&[QueryParameter::new(
+            "at",
+            Moment,
+            "The instant, or a time before now, such as `-15m`; without it now",
+        )])
+        .answers(&[Answer::json(
+            200,
+            "The explanation",
+            &[SchemaSource::for_type::<DataEnvelope<ScheduleExplanation>>()],
+        )]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/{id}/trigger",
+            "triggerChannel",
+            Tag::Channels,
+            "Makes an occurrence of a cron channel that is due now",
+        )
+        .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
+        .with_query(&[NO_DRY_RUN])
+        .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])])
+        .refuses(&[409]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/channels/{id}/backfill",
+            "backfillChannel",
+            Tag::Channels,
+            "Puts the instants of a range that a schedule missed on record, and runs them behind every other occurrence",
+        )
+        .describes(
+            "Missed are the instants without an occurrence and those whose occurrence was skipped; what the row of a misfire \
+             sums up counts as missed. Instants that the schedule still plans by itself are left to it. A range that begins \
+             before the oldest kept occurrence is refused unless `assume_missed`, one of more than 10,000 instants always. \
+             The backfill is a bulk run: it is listed and aborted as one.",
+        )
+        .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
+        .with_query(&[DRY_RUN_PARAMETER])
+        .takes::<BackfillRequest>(r#"{"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}"#)
+        .answers(&[
+            Answer::json(
+                200,
+                "With `dry_run`: the instants",
+                &[SchemaSource::for_type::<DataEnvelope<BackfillDryRun>>()],
+            ),
+            Answer::json(202, "The backfill has begun", &[SchemaSource::for_type::<DataEnvelope<BulkStarted>>()]),
+        ])
+        .refuses(&[409]),
+    ]
+};

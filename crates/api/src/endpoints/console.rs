@@ -61,9 +61,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Shows the most frequent errors of the last hour by counts that each node keeps a minute each",
     )
     .describes(
-        "Cheap whatever the number of failures. A count is up to ten seconds late, counts each attempt at accepted work, and \
-         lacks the failures of nodes whose console is off. `GET /api/v1/admin/errors` counts the failures that are stored, \
-         each once.",
+        "Cheap whatever the number of failures. A count lacks what other nodes have counted in the last ten seconds, \
+         counts each attempt at accepted work, and lacks the failures of nodes whose console is off. `GET \
+         /api/v1/admin/errors` counts the failures that are stored, each once.",
     )
     .with_query(&[
         QueryParameter::new("minutes", Integer, "Length of the window; 60 by default, moved into 1 to 60"),

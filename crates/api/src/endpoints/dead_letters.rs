@@ -1,9 +1,10 @@
-//! Endpoints of dead letters.
+//! Endpoints of dead letters and of error groups.
 
 use crate::endpoint::{
     Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, TOTAL, Tag,
 };
-use crate::envelope::DataEnvelope;
+use crate::envelope::{DataEnvelope, PageEnvelope};
+use crate::error_groups::ErrorGroupSummary;
 use crate::filters::{FilteredList, parameters_of};
 use crate::parameter::ParameterKind::Boolean;
 use crate::parameter::{PathParameter, QueryParameter};
@@ -82,5 +83,23 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "The dead letter; with `dry_run=true` the report",
         &[SchemaSource::for_type::<DataEnvelope<DeadLetterDetail>>(), DRY_RUN_REPORT],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/errors",
+        "listErrors",
+        Tag::Traces,
+        "Lists failures grouped by their cause, the most frequent first",
+    )
+    .describes(
+        "Failed traces, dead letters, failed occurrences and the Kafka records that this node holds back, each failure once. \
+         What leaves no trace is in no group: synchronous runs of channels that do not record them, and failures of earlier \
+         releases.",
+    )
+    .with_query(parameters_of!(FilteredList::Errors, &[LIMIT, OFFSET]))
+    .answers(&[Answer::json(
+        200,
+        "A page of groups",
+        &[SchemaSource::for_type::<PageEnvelope<ErrorGroupSummary>>()],
     )]),
 ];

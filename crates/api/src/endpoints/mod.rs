@@ -11,10 +11,10 @@ mod cron;
 mod data;
 mod dead_letters;
 mod engine;
-mod errors;
 mod functions;
 mod operational;
 mod packages;
+mod plugins;
 mod recordings;
 mod traces;
 mod webhooks;
@@ -28,6 +28,7 @@ const AREAS: &[&[Endpoint]] = &[
     workflows::ENDPOINTS,
     connectors::ENDPOINTS,
     consumers::ENDPOINTS,
+    plugins::ENDPOINTS,
     engine::ENDPOINTS,
     console::ENDPOINTS,
     functions::ENDPOINTS,
@@ -35,7 +36,6 @@ const AREAS: &[&[Endpoint]] = &[
     traces::ENDPOINTS,
     recordings::ENDPOINTS,
     dead_letters::ENDPOINTS,
-    errors::ENDPOINTS,
     bulk::ENDPOINTS,
     webhooks::ENDPOINTS,
     backups::ENDPOINTS,

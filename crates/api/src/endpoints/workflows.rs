@@ -19,6 +19,7 @@ use crate::filters::{FilteredList, parameters_of};
 use crate::names::LIFECYCLE_STATUSES;
 use crate::parameter::ParameterKind::{Natural, SeveralOf};
 use crate::parameter::{PathParameter, QueryParameter};
+use crate::versioned::versioned_endpoints;
 
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
 
@@ -54,191 +55,104 @@ const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<WorkflowResource
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<WorkflowResource>>();
 const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<WorkflowResource>>();
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::new(Method::Get, "/api/v1/admin/workflows", "listWorkflows", Tag::Workflows, "Lists the latest version of every workflow")
-        .with_query(parameters_of!(FilteredList::Workflows, PAGE))
-        .answers(&[Answer::json(200, "A page of workflows", &[MANY])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/workflows", "createWorkflow", Tag::Workflows, "Creates a workflow with a draft as version 1")
-        .with_query(&[DOCUMENT_DRY_RUN])
-        .takes::<WorkflowDefinition>(
-            r#"{"workflow_id": "greeting", "name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
+pub(super) const ENDPOINTS: &[Endpoint] = versioned_endpoints! {
+    kind: "workflow", "workflows", "Workflow", "Workflows";
+    tag: Tag::Workflows;
+    query: parameters_of!(FilteredList::Workflows, PAGE);
+    types: WorkflowDefinition, WorkflowUpdate, WorkflowResource, ValidationResult;
+    created: r#"{"workflow_id": "greeting", "name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#;
+    imported: r#"[{"workflow_id": "imported", "name": "Imported", "tasks": [{"id": "log", "name": "Log", "function": {"name": "log", "input": {"message": "received"}}}]}]"#;
+    validated: r#"{"name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#;
+    own: [
+        Endpoint::new(
+            Method::Patch,
+            "/api/v1/admin/workflows/{id}/rollout",
+            "changeWorkflowRollout",
+            Tag::Workflows,
+            "Changes the share of the traffic of the newer active version",
         )
-        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
-        .refuses(&[409]),
-    Endpoint::new(Method::Get, "/api/v1/admin/workflows/export", "exportWorkflows", Tag::Workflows, "Exports every workflow at one instant")
-        .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
-        .with_query(EXPORT)
-        .answers(&[Answer::json(200, "The workflows", &[SchemaSource::for_type::<ListEnvelope<WorkflowResource>>()])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/workflows/import", "importWorkflows", Tag::Workflows, "Imports a batch of workflows as drafts")
-        .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
-        .with_signature()
-        .takes::<ImportBatch>(
-            r#"[{"workflow_id": "imported", "name": "Imported", "tasks": [{"id": "log", "name": "Log", "function": {"name": "log", "input": {"message": "received"}}}]}]"#,
+        .describes(
+            "With `steps` the share rises by itself while the outcomes of both versions are compared. While it does, a share \
+             is refused with 409 unless `override` is true; `state` steers it.",
         )
-        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::for_type::<DataEnvelope<ImportSummary>>()])]),
-    Endpoint::new(Method::Post, "/api/v1/admin/workflows/validate", "validateWorkflow", Tag::Workflows, "Reports the result of a create")
-        .with_query(&[DRY_RUN_PARAMETER])
-        .takes::<serde_json::Value>(
-            r#"{"name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
-        )
-        .answers(&[Answer::json(200, "The report", &[SchemaSource::for_type::<DataEnvelope<ValidationResult>>()])]),
-    Endpoint::new(Method::Get, "/api/v1/admin/workflows/{id}", "getWorkflow", Tag::Workflows, "Reads the latest version of a workflow")
         .path_parameters(ID)
-        .answers(&[Answer::json(200, "The workflow", &[WARNED]).with_tag()]),
-    Endpoint::new(Method::Put, "/api/v1/admin/workflows/{id}", "updateWorkflow", Tag::Workflows, "Changes the draft of a workflow")
-        .path_parameters(ID)
-        .with_query(&[DOCUMENT_DRY_RUN])
+        .with_query(&[DRY_RUN_PARAMETER, RELOAD])
         .with_precondition()
-        .takes::<WorkflowUpdate>(r#"{"description": "Greets the caller by name"}"#)
-        .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+        .takes::<RolloutChange>(r#"{"rollout_percentage": 100}"#)
+        .answers(&[Answer::json(200, "The newer version; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
         .refuses(&[409]),
-    Endpoint::new(Method::Delete, "/api/v1/admin/workflows/{id}", "deleteWorkflow", Tag::Workflows, "Deletes all versions of a workflow")
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/workflows/{id}/rollout",
+            "getWorkflowRollout",
+            Tag::Workflows,
+            "Shows the traffic of the active versions, and the rollout that moves it by itself",
+        )
         .path_parameters(ID)
-        .with_query(&[DRY_RUN_PARAMETER, FORCE])
-        .with_precondition()
-        .answers(&[Answer::empty(204, "The workflow is deleted"), DRY_RUN])
-        .refuses(&[409]),
-    Endpoint::new(
-        Method::Patch,
-        "/api/v1/admin/workflows/{id}/status",
-        "changeWorkflowStatus",
-        Tag::Workflows,
-        "Activates the draft of a workflow, or archives its active versions",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
-    .with_precondition()
-    .takes::<StatusChange>(r#"{"status": "active"}"#)
-    .answers(&[Answer::json(200, "The workflow; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/workflows/{id}/rollback",
-        "rollBackWorkflow",
-        Tag::Workflows,
-        "Copies an archived version to a new version and activates it",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
-    .with_precondition()
-    .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
-    .answers(&[Answer::json(
-        200,
-        "The new version; with `dry_run=true` the report",
-        &[WARNED, DRY_RUN_REPORT],
-    )])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/workflows/{id}/versions",
-        "listWorkflowVersions",
-        Tag::Workflows,
-        "Lists the versions of a workflow, newest first",
-    )
-    .path_parameters(ID)
-    .with_query(&[LIMIT, OFFSET])
-    .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/workflows/{id}/versions",
-        "createWorkflowVersion",
-        Tag::Workflows,
-        "Copies a version of a workflow to a new draft",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER])
-    .with_precondition()
-    .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
-    .answers(&[Answer::json(201, "The draft", &[ONE]), DRY_RUN])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Patch,
-        "/api/v1/admin/workflows/{id}/rollout",
-        "changeWorkflowRollout",
-        Tag::Workflows,
-        "Changes the share of the traffic of the newer active version",
-    )
-    .describes(
-        "With `steps` the share rises by itself while the outcomes of both versions are compared. While it does, a share \
-         is refused with 409 unless `override` is true; `state` steers it.",
-    )
-    .path_parameters(ID)
-    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
-    .with_precondition()
-    .takes::<RolloutChange>(r#"{"rollout_percentage": 100}"#)
-    .answers(&[Answer::json(200, "The newer version; with `dry_run=true` the report", &[ONE, DRY_RUN_REPORT])])
-    .refuses(&[409]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/workflows/{id}/rollout",
-        "getWorkflowRollout",
-        Tag::Workflows,
-        "Shows the traffic of the active versions, and the rollout that moves it by itself",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(
-        200,
-        "The shares and the rollout",
-        &[SchemaSource::for_type::<DataEnvelope<WorkflowRollout>>()],
-    )]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/workflows/{id}/dependencies",
-        "getWorkflowDependencies",
-        Tag::Workflows,
-        "Lists the connectors and channels that the latest version uses",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(
-        200,
-        "The dependencies",
-        &[SchemaSource::for_type::<DataEnvelope<WorkflowDependencies>>()],
-    )]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/workflows/{id}/impact",
-        "getWorkflowImpact",
-        Tag::Workflows,
-        "Lists what a change of a workflow would touch: routes, schedules, callers, connectors",
-    )
-    .describes(
-        "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
-         `capped` says that there are more.",
-    )
-    .path_parameters(ID)
-    .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
-    Endpoint::new(
-        Method::Get,
-        "/api/v1/admin/workflows/{id}/stats",
-        "getWorkflowStats",
-        Tag::Workflows,
-        "Shows how often each task of a version ran and failed on this node, and how long it took",
-    )
-    .describes(
-        "The counts are in the memory of the node that answers. They begin with the load of the version, go on through \
-         reloads, and end with the version or the node. Runs again with a version that does not serve, and trials, are \
-         not in them.",
-    )
-    .path_parameters(ID)
-    .with_query(&[STATS_VERSION])
-    .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<WorkflowStats>>()])]),
-    Endpoint::new(
-        Method::Post,
-        "/api/v1/admin/workflows/{id}/test",
-        "testWorkflow",
-        Tag::Workflows,
-        "Runs the latest version, or a definition that is not stored, once and shows every step",
-    )
-    .describes(
-        "Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered \
-         with 200 and its `error`.",
-    )
-    .path_parameters(ID)
-    .with_query(&[NO_DRY_RUN])
-    .takes::<WorkflowTrial>(r#"{"data": {"name": "Ada"}}"#)
-    .answers(&[Answer::json(
-        200,
-        "The result of the run",
-        &[SchemaSource::for_type::<DataEnvelope<WorkflowTrialResult>>()],
-    )]),
-];
+        .answers(&[Answer::json(
+            200,
+            "The shares and the rollout",
+            &[SchemaSource::for_type::<DataEnvelope<WorkflowRollout>>()],
+        )]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/workflows/{id}/dependencies",
+            "getWorkflowDependencies",
+            Tag::Workflows,
+            "Lists the connectors and channels that the latest version uses",
+        )
+        .path_parameters(ID)
+        .answers(&[Answer::json(
+            200,
+            "The dependencies",
+            &[SchemaSource::for_type::<DataEnvelope<WorkflowDependencies>>()],
+        )]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/workflows/{id}/impact",
+            "getWorkflowImpact",
+            Tag::Workflows,
+            "Lists what a change of a workflow would touch: routes, schedules, callers, connectors",
+        )
+        .describes(
+            "The channels have the traffic of the last 24 hours. Only stored runs count, up to 20,000 of each status and origin; \
+             `capped` says that there are more.",
+        )
+        .path_parameters(ID)
+        .answers(&[Answer::json(200, "The reach", &[SchemaSource::for_type::<DataEnvelope<DefinitionImpact>>()])]),
+        Endpoint::new(
+            Method::Get,
+            "/api/v1/admin/workflows/{id}/stats",
+            "getWorkflowStats",
+            Tag::Workflows,
+            "Shows how often each task of a version ran and failed on this node, and how long it took",
+        )
+        .describes(
+            "The counts are in the memory of the node that answers. They begin with the load of the version, go on through \
+             reloads, and end with the version or the node. Runs again with a version that does not serve, and trials, are \
+             not in them.",
+        )
+        .path_parameters(ID)
+        .with_query(&[STATS_VERSION])
+        .answers(&[Answer::json(200, "The counts", &[SchemaSource::for_type::<DataEnvelope<WorkflowStats>>()])]),
+        Endpoint::new(
+            Method::Post,
+            "/api/v1/admin/workflows/{id}/test",
+            "testWorkflow",
+            Tag::Workflows,
+            "Runs the latest version, or a definition that is not stored, once and shows every step",
+        )
+        .describes(
+            "Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered \
+             with 200 and its `error`.",
+        )
+        .path_parameters(ID)
+        .with_query(&[NO_DRY_RUN])
+        .may_take::<WorkflowTrial>(r#"{"data": {"name": "Ada"}}"#)
+        .answers(&[Answer::json(
+            200,
+            "The result of the run",
+            &[SchemaSource::for_type::<DataEnvelope<WorkflowTrialResult>>()],
+        )]),
+    ]
+};

@@ -131,6 +131,20 @@ pub struct CircuitBreakerMap {
     pub instance_id: String,
     /// The state by `channel:connector`: `closed`, `open` or `half_open`.
     pub breakers: BTreeMap<String, String>,
+    /// The breakers of hosts whose addresses messages compute, but for the closed ones. They cannot be reset.
+    #[serde(default)]
+    pub hosts: Vec<HostBreakerState>,
+}
+
+/// A circuit breaker of a host whose address messages compute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HostBreakerState {
+    /// Name of the connector over which the host is called.
+    pub connector: String,
+    /// Host and port.
+    pub host: String,
+    /// `open` or `half_open`.
+    pub state: String,
 }
 
 /// The result of the reset of a circuit breaker.

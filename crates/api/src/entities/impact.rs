@@ -8,7 +8,7 @@ api_types! {
     /// The definitions that a change of one touches, with the traffic of the last 24 hours. All are of versions that serve;
     /// of the changed definition the latest version counts too.
     pub struct DefinitionImpact {
-        /// The kind of the changed definition: `workflow`, `channel` or `connector`.
+        /// The kind of the changed definition: `workflow`, `channel`, `connector` or `plugin`.
         pub kind: String,
         /// Its id.
         pub id: String,

@@ -69,6 +69,10 @@ pub struct ImportFailure {
     pub index: usize,
     /// The reason.
     pub error: String,
+    /// The code of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub code: Option<String>,
 }
 
 /// An accepted item of an import.
@@ -76,7 +80,7 @@ pub struct ImportFailure {
 pub struct ImportedItem {
     /// Its place in the batch, from 0.
     pub index: usize,
-    /// Its key: the id of a workflow or channel, the name of a connector.
+    /// Its key: the id of a workflow, channel or plugin, the name of a connector.
     #[schema(required = true)]
     pub id: Option<String>,
     /// `created`, `updated_draft`, `updated`, `new_version`, `unchanged` or `skipped`.

@@ -10,6 +10,7 @@ pub(crate) mod impact;
 pub(crate) mod import;
 pub(crate) mod lifecycle;
 pub(crate) mod packages;
+pub(crate) mod plugins;
 pub(crate) mod rollouts;
 pub(crate) mod validation;
 pub(crate) mod workflows;

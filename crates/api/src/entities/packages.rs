@@ -42,6 +42,10 @@ pub struct Inventory {
     pub workflows: Vec<String>,
     /// Ids of channels.
     pub channels: Vec<String>,
+    /// Ids of plugins; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub plugins: Vec<String>,
 }
 
 /// The body that stores a receipt.
@@ -107,8 +111,8 @@ impl From<NewReceipt> for ReceiptRequest {
 
 impl From<PackageInventory> for Inventory {
     fn from(inventory: PackageInventory) -> Self {
-        let PackageInventory { connectors, workflows, channels } = inventory;
-        Self { connectors, workflows, channels }
+        let PackageInventory { connectors, workflows, channels, plugins } = inventory;
+        Self { connectors, workflows, channels, plugins }
     }
 }
 

@@ -19,7 +19,8 @@ pub struct GateTerms {
     /// Permitted difference of the shares of failed runs, 0 to 1; 0.01 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_error_ratio_delta: Option<f64>,
-    /// Permitted quotient of the 99th percentiles of the durations, 1 or more; 1.5 by default.
+    /// Permitted quotient of the 99th percentiles of the durations, and of the 90th and the medians, 1 or more; 1.5 by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_p99_ratio: Option<f64>,
     /// Share of the newer version's runs, 0.001 to 1, that the older one runs too, as a shadow.

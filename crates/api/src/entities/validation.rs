@@ -18,6 +18,10 @@ pub struct ValidationIssue {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = field_codes, required = false)]
     pub code: Option<String>,
+    /// The id of the channel that serves and is in the way, in a conflict about a name or a route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub rival: Option<String>,
 }
 
 impl From<Issue> for ValidationIssue {
@@ -26,6 +30,7 @@ impl From<Issue> for ValidationIssue {
             field: issue.field,
             message: issue.message,
             code: issue.code.map(|code| code.name().to_owned()),
+            rival: issue.rival,
         }
     }
 }

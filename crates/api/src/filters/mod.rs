@@ -56,7 +56,7 @@ pub const FILTER_WORDS: &[FilterWord] = &[
     declare("status", SeveralOf(TRACE_STATUSES), &[Traces], "Only traces of these statuses"),
     declare("status", SeveralOf(OCCURRENCE_STATUSES), &[Occurrences], "Only occurrences of these statuses"),
     declare("channel", Texts, RUNS, "Only rows of the channels of these names"),
-    declare("tag", Text, RUNS, "Only rows of channels with exactly this label"),
+    declare("tag", Texts, RUNS, "Only rows of channels with one of exactly these labels"),
     declare("workflow", Texts, RUNS, "Only rows of these workflows"),
     declare("version", Naturals, &[Traces, DeadLetters], "Only runs of these versions of the workflow"),
     declare("version", Naturals, &[Occurrences], "Only occurrences that these versions of the channel ran"),

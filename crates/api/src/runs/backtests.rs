@@ -12,15 +12,16 @@ api_types! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>, nullable = false)]
         pub version: Option<Value>,
-        /// The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`. Those
-        /// of the workflow, or of the channel.
+        /// The recordings, by the words of their list: `channel`, `run_key`, `version`, `outcome`, `since`, `until`, the
+        /// last two as instants or times ago such as `-1d`. Those of the workflow, or of the channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>, nullable = false)]
         pub filter: Option<Value>,
         /// Maximum number of recorded runs, the newest first; 1000 unless given, 100000 at most.
         #[schema(minimum = 1, maximum = 100_000)]
         pub limit: optional u64,
-        /// Paths below `data`, `input`, `headers` or `body` that are not compared.
+        /// Paths in `data`, `errors`, `input`, `status`, `headers` or `body` that are not compared, such as
+        /// `input.params[1]`.
         pub ignore: optional Vec<String>,
     }
 

@@ -33,8 +33,10 @@ api_types! {
         pub message: String,
         /// The task.
         pub task_id: optional String,
-        /// The index of the element of a `for_each`.
+        /// The index of the element of a `for_each`; of several within one another, of the innermost.
         pub index: optional u32,
+        /// The indexes of the elements of several `for_each` within one another, the outermost first.
+        pub indexes: optional Vec<u32>,
         /// Status of the outbound call, where the service is verbose.
         pub status: optional u16,
         /// Body of the outbound response, where the service is verbose.

@@ -49,6 +49,10 @@ api_types! {
         pub attempt_of: optional String,
         /// Instant at which the next attempt is due.
         pub next_retry_at: optional Timestamp,
+        /// Instant before which it does not run, if its submitter chose one.
+        pub deliver_at: optional Timestamp,
+        /// Id of the trace that it runs again.
+        pub rerun_of: optional String,
     }
 
     /// An attempt at accepted work.

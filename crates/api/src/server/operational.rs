@@ -50,6 +50,10 @@ pub struct ReadinessComponents {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = packages_state, required = false)]
     pub packages: Option<String>,
+    /// `compiling` while the components of plugins keep the node from being ready; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub plugins: Option<String>,
 }
 
 /// The health of a node. The members after `components` are for admins only.
@@ -120,6 +124,14 @@ pub struct HealthReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub dead_letters: Option<DeadLettersHealth>,
+    /// The components of the active plugins; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub plugins: Option<PluginsHealth>,
+    /// The reason why the Redis server of the cluster takes no writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cluster_redis: Option<ClusterRedisHealth>,
 }
 
 /// The state of each component.
@@ -169,6 +181,41 @@ pub struct HealthComponents {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub webhooks: Option<String>,
+    /// The active plugins: `degraded` if the node cannot use one of them; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub plugins: Option<String>,
+    /// The Redis server of the cluster; absent if cluster mode is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub cluster_redis: Option<String>,
+}
+
+impl HealthComponents {
+    /// Returns `true` if every component is `ok`; an absent one is. Names each field, so that none is left out.
+    pub fn are_ok(&self) -> bool {
+        let Self {
+            database,
+            engine,
+            connectors,
+            channels,
+            engine_reload,
+            config_propagation,
+            actors,
+            descriptors,
+            dead_letters,
+            cron,
+            kafka,
+            tls,
+            webhooks,
+            plugins,
+            cluster_redis,
+        } = self;
+        let always =
+            [database, engine, connectors, channels, engine_reload, config_propagation, actors, descriptors];
+        let optional = [dead_letters, cron, kafka, tls, webhooks, plugins, cluster_redis];
+        always.into_iter().chain(optional.into_iter().flatten()).all(|state| state == "ok")
+    }
 }
 
 /// The circuit breakers of a node, and the connectors that could not be loaded.
@@ -294,6 +341,13 @@ pub struct KafkaHealth {
     pub assigned_partitions: usize,
 }
 
+/// A Redis server of the cluster that takes no writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ClusterRedisHealth {
+    /// The reason.
+    pub reason: String,
+}
+
 /// A lack of file descriptors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DescriptorsHealth {
@@ -310,6 +364,26 @@ pub struct DeadLettersHealth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<String>,
+}
+
+/// The components of the active plugins on this node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PluginsHealth {
+    /// The ids of the plugins whose components are compiled.
+    pub ready: Vec<String>,
+    /// The ids of those that are still compiled; calls of them are answered with 503.
+    pub compiling: Vec<String>,
+    /// Those that cannot be used; the workflows that call them are quarantined.
+    pub failed: Vec<FailedPlugin>,
+}
+
+/// A plugin that cannot be used on this node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FailedPlugin {
+    /// Its id.
+    pub plugin_id: String,
+    /// The reason.
+    pub reason: String,
 }
 
 /// A certificate that could not be replaced.

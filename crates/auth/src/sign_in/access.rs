@@ -23,7 +23,6 @@ pub struct ProviderRequest {
 /// A complete answer of a provider. Holds secrets, so that it cannot be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderAnswer {
-    /// The status.
     pub status: u16,
     /// The body, at most [`MAX_PROVIDER_ANSWER`] bytes.
     pub body: Vec<u8>,

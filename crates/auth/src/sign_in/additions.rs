@@ -8,7 +8,6 @@ use svc_model::config::is_reserved_parameter;
 pub struct SignInAdditions {
     /// Parameters of the page, without those that only the service sets.
     pub extra_params: Vec<(String, String)>,
-    /// Scopes.
     pub scopes: Vec<String>,
 }
 

@@ -85,11 +85,23 @@ impl EntityGroup {
         filters: &[(&str, Option<&str>)],
         context: &CommandContext,
     ) -> Result<u8, CliError> {
+        self.list_completed(args, filters, |row| row, context).await
+    }
+
+    /// Shows a page of the list, whose rows are completed for the table.
+    pub(super) async fn list_completed(
+        &self,
+        args: &EntityListArgs,
+        filters: &[(&str, Option<&str>)],
+        complete: fn(Value) -> Value,
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
         let mut request = ApiRequest::get(self.path(&[])).optional("tag", args.tag.as_deref());
         for (name, value) in filters {
             request = request.optional(name, *value);
         }
-        show_page(args.sort.add_to(args.page.add_to(request)), &self.layout, self.plural, context).await
+        let request = args.sort.add_to(args.page.add_to(request));
+        show_page_of(request, &self.layout, self.plural, complete, context).await
     }
 
     pub(super) async fn get(&self, id: &str, context: &CommandContext) -> Result<u8, CliError> {
@@ -223,9 +235,18 @@ pub(super) async fn show_page_of(
     let rows: Vec<_> = rows(&answer).into_iter().map(complete).collect();
     context.output.print(&context.output.list(&answer, &rows, layout)?)?;
     if context.output.is_table() {
+        count_note(&answer).iter().for_each(|note| context.output.note(note));
         page_notes(&answer, rows.len(), what).iter().for_each(|note| context.output.note(note));
     }
     Ok(0)
+}
+
+/// Returns the note with the counts by status, if the answer has them.
+fn count_note(answer: &Value) -> Option<String> {
+    let counts = answer["counts"].as_object()?;
+    let present = counts.iter().filter(|(_, count)| count.as_u64() != Some(0));
+    let present: Vec<_> = present.map(|(status, count)| format!("{status} {count}")).collect();
+    Some(if present.is_empty() { "0 of every status".to_owned() } else { present.join(", ") })
 }
 
 /// Returns the notes below a page: none when it is all there is.
@@ -264,6 +285,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn counts_are_noted_by_status() {
+        for (answer, expected) in [
+            (json!({"total": 3}), None),
+            (json!({"counts": {"completed": 0, "failed": 2, "pending": 10}}), Some("failed 2, pending 10")),
+            (json!({"counts": {"completed": 0}}), Some("0 of every status")),
+        ] {
+            assert_eq!(count_note(&answer).as_deref(), expected, "{answer}");
+        }
+    }
 
     #[test]
     fn page_says_how_to_get_the_next_one() {

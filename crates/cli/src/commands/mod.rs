@@ -21,6 +21,7 @@ pub(crate) async fn run(command: ClientCommand, context: &CommandContext) -> Res
         ClientCommand::Rollout(command) => definitions::rollout::run(command, context).await,
         ClientCommand::Channels(command) => definitions::channels::run(command, context).await,
         ClientCommand::Connectors(command) => definitions::connectors::run(command, context).await,
+        ClientCommand::Plugins(command) => definitions::plugins::run(command, context).await,
         ClientCommand::Consumers(command) => definitions::consumers::run(command, context).await,
         ClientCommand::Webhooks(command) => operation::webhooks::run(command, context).await,
         ClientCommand::Send(args) => runs::send::run(&args, context).await,

@@ -1,6 +1,7 @@
 //! Answers as JSON and YAML.
 
 use serde_json::Value;
+use svc_client::printable_json;
 
 use crate::error::CliError;
 use crate::globals::OutputFormat;
@@ -15,13 +16,13 @@ pub(super) fn write(body: &Value, format: OutputFormat) -> Result<String, CliErr
 
 fn json_text(body: &Value) -> Result<String, CliError> {
     let text = serde_json::to_string_pretty(body);
-    text.map(|text| text + "\n")
+    text.map(|text| printable_json(text) + "\n")
         .map_err(|error| CliError::Format { format: "JSON", cause: error.to_string() })
 }
 
 /// Returns JSON of one line.
 pub(crate) fn json_line(body: &Value) -> String {
-    format!("{body}\n")
+    printable_json(format!("{body}\n"))
 }
 
 fn yaml_text(body: &Value) -> Result<String, CliError> {
@@ -44,6 +45,14 @@ mod tests {
         let body = json!({"b": 1.5, "a": 18_446_744_073_709_551_615_u64, "c": []});
         let expected = "{\n  \"b\": 1.5,\n  \"a\": 18446744073709551615,\n  \"c\": []\n}\n";
         assert_eq!(json_text(&body).unwrap(), expected);
+    }
+
+    #[test]
+    fn json_of_a_server_steers_no_terminal() {
+        let body = json!({"name": "a\u{9b}31m"});
+        assert_eq!(json_line(&body), "{\"name\":\"a\\u009b31m\"}\n");
+        assert_eq!(serde_json::from_str::<Value>(&json_text(&body).unwrap()).unwrap(), body);
+        assert!(!json_text(&body).unwrap().contains('\u{9b}'));
     }
 
     #[test]

@@ -67,8 +67,15 @@ impl Output {
         self.print_bytes(text.as_bytes())
     }
 
-    /// Writes bytes to standard output.
-    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+    /// Writes what a server sent, byte for byte; on a terminal without what would steer it.
+    pub(crate) fn print_answer(&self, answer: &[u8]) -> Result<(), CliError> {
+        match self.is_terminal {
+            true => self.print(&text::printable_text(&String::from_utf8_lossy(answer))),
+            false => self.print_bytes(answer),
+        }
+    }
+
+    fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
         let mut out = io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
         written.map_err(|source| CliError::Output { source })

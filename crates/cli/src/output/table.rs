@@ -315,6 +315,7 @@ fn state_color(state: &str) -> Option<Color> {
         "blocked" | "dead" | "error" | "failed" | "lost" | "missing" | "open" | "quarantined" | "stopped" => {
             Color::Red
         }
+        _ if state.ends_with("paused") => Color::Yellow,
         _ => return None,
     })
 }

@@ -9,6 +9,11 @@ pub(crate) fn member<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('.').fold(value, |value, name| &value[name])
 }
 
+/// Returns a text of any form without what steers a terminal. Line breaks and tabs stay.
+pub(crate) fn printable_text(text: &str) -> String {
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
+}
+
 /// The text of a value that is absent or null.
 pub(crate) const ABSENT: &str = "-";
 
@@ -43,6 +48,11 @@ mod tests {
         ] {
             assert_eq!(plain(&value), expected);
         }
+    }
+
+    #[test]
+    fn text_for_terminals_keeps_lines_and_tabs() {
+        assert_eq!(printable_text("a\tb\nc\u{1b}[2J\u{9b}m\r\n"), "a\tb\nc\\u{1b}[2J\\u{9b}m\\u{d}\n");
     }
 
     #[test]

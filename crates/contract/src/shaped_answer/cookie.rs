@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
+use svc_model::{Timestamp, is_token_byte};
+
+/// The form of dates in headers (RFC 9110, 5.6.7).
+const HTTP_DATE: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
 /// The members of a cookie.
 const MEMBERS: [&str; 9] =
@@ -17,14 +21,21 @@ pub(super) fn render(cookie: &Value) -> Result<String, &'static str> {
     if members.keys().any(|key| !MEMBERS.contains(&key.as_str())) {
         return Err("it has an unknown member");
     }
-    let name = text(members, "name", is_token)?.filter(|name| !name.is_empty());
+    let name = text(members, "name", is_token_byte)?.filter(|name| !name.is_empty());
     let name = name.ok_or("its name is no token")?;
     let value = text(members, "value", is_value)?.ok_or("it has no value")?;
     let mut line = format!("{name}={value}");
-    for (key, attribute) in [("path", "Path"), ("domain", "Domain"), ("expires", "Expires")] {
+    for (key, attribute) in [("path", "Path"), ("domain", "Domain")] {
         if let Some(text) = text(members, key, is_attribute)? {
             let _ = write!(line, "; {attribute}={text}");
         }
+    }
+    if let Some(date) = text(members, "expires", is_attribute)? {
+        // Browsers ignore a date of another form, and the cookie would end with their session.
+        let _ = match Timestamp::parse_rfc3339(date) {
+            Some(instant) => write!(line, "; Expires={}", instant.naive().format(HTTP_DATE)),
+            None => write!(line, "; Expires={date}"),
+        };
     }
     if let Some(age) = member(members, "max_age") {
         let seconds = age.as_i64().ok_or("max_age is no whole number")?;
@@ -66,11 +77,6 @@ fn text<'m>(
     }
 }
 
-/// Returns true for the bytes of a token (RFC 9110, 5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
 fn is_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b",;\\".contains(&byte)
 }
@@ -98,6 +104,10 @@ mod tests {
                  SameSite=Lax; HttpOnly; Secure",
             ),
             (json!({"name": "s", "value": "1", "same_site": "NONE", "secure": false}), "s=1; SameSite=None"),
+            (
+                json!({"name": "s", "value": "1", "expires": "2026-10-21T09:28:00.5+02:00"}),
+                "s=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
+            ),
         ] {
             assert_eq!(render(&cookie), Ok(line.to_owned()), "{cookie}");
         }

@@ -35,6 +35,9 @@ const NEVER: [&str; 10] = [
 /// Longest header name that is repeated in a log line, in characters.
 const MAX_LOGGED: usize = 64;
 
+/// Number of members up to which they are compared one by one.
+const FEW_MEMBERS: usize = 16;
+
 /// The control document, removed from the data.
 #[derive(Debug, PartialEq)]
 pub struct ResponseControl(Map<String, Value>);
@@ -44,6 +47,10 @@ impl ResponseControl {
     /// returned, in any mode. `None` when there is none, or something that is no document.
     pub fn take(data: &mut Value) -> Option<Self> {
         let root = data.as_object_mut()?;
+        // To compare a few names costs less than to hash one, and most answers have no such member.
+        if root.len() <= FEW_MEMBERS && !root.keys().any(|name| name == "_svc") {
+            return None;
+        }
         let platform = root.get_mut("_svc")?.as_object_mut()?;
         let control = platform.remove("response");
         if platform.is_empty() {
@@ -53,6 +60,21 @@ impl ResponseControl {
             Value::Object(control) => Some(Self(control)),
             _ => None,
         }
+    }
+
+    /// Returns the part of the data that is the body of the answer; null if the answer can have none.
+    pub fn select_body(&self, data: Value) -> Value {
+        if status(self.0.get("status")).is_some_and(is_bodiless) {
+            return Value::Null;
+        }
+        match self.body_path() {
+            Some(path) => select(&data, path).cloned().unwrap_or_default(),
+            None => data,
+        }
+    }
+
+    fn body_path(&self) -> Option<&str> {
+        self.0.get("body_path").and_then(Value::as_str)
     }
 }
 
@@ -79,7 +101,6 @@ pub struct ShapedAnswer {
     pub status: u16,
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: String,
 }
 
@@ -121,13 +142,13 @@ impl ResponseShaper {
             }
         }
         self.add_cookies(control.0.get("cookies"), &mut headers, &mut dropped);
-        if matches!(status, 204 | 205 | 304) {
+        if is_bodiless(status) {
             return (ShapedAnswer { status, headers, body: String::new() }, dropped);
         }
         if !headers.iter().any(|(name, _)| name == "content-type") {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        let body = self::body(&control.0, data);
+        let body = body(control, data);
         (ShapedAnswer { status, headers, body }, dropped)
     }
 
@@ -190,14 +211,19 @@ fn status(value: Option<&Value>) -> Option<u16> {
     whole.then_some(value as u16)
 }
 
+/// Returns `true` for the statuses of answers that can have no body.
+const fn is_bodiless(status: u16) -> bool {
+    matches!(status, 204 | 205 | 304)
+}
+
 /// Renders the selected part of the data: a string unquoted with `raw`, everything else as JSON.
-fn body(control: &Map<String, Value>, data: &Value) -> String {
-    let selected = match control.get("body_path").and_then(Value::as_str) {
+fn body(control: &ResponseControl, data: &Value) -> String {
+    let selected = match control.body_path() {
         Some(path) => select(data, path).unwrap_or(&Value::Null),
         None => data,
     };
     match selected {
-        Value::String(text) if control.get("raw") == Some(&Value::Bool(true)) => text.clone(),
+        Value::String(text) if control.0.get("raw") == Some(&Value::Bool(true)) => text.clone(),
         value => value.to_string(),
     }
 }

@@ -201,3 +201,20 @@ fn the_body_is_what_the_path_selects() {
     let (answer, _) = shape(json!({"raw": true}), &json!("whole text"));
     assert_eq!(answer.body, "whole text");
 }
+
+#[test]
+fn selected_body_is_that_of_the_answer() {
+    let data = json!({"a": {"b": 7}, "c": 1});
+    let select = |control: Value| {
+        let mut shaped = json!({"a": {"b": 7}, "c": 1, "_svc": {"response": control}});
+        ResponseControl::take(&mut shaped).unwrap().select_body(shaped)
+    };
+    assert_eq!(select(json!({"body_path": "a.b"})), json!(7));
+    assert_eq!(select(json!({"body_path": "data.a"})), json!({"b": 7}));
+    assert_eq!(select(json!({"body_path": "data", "status": 500})), data);
+    assert_eq!(select(json!({})), data);
+    assert_eq!(
+        (select(json!({"body_path": "x"})), select(json!({"status": 304}))),
+        (json!(null), json!(null))
+    );
+}

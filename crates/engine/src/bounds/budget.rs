@@ -9,6 +9,8 @@
 //! it.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -71,6 +73,10 @@ struct Turn {
     cut: Option<BudgetExhausted>,
     /// True if the run can be cancelled, so that it looks every few milliseconds.
     is_cancellable: bool,
+    /// True while the deadline is that of a part of the run.
+    is_part: bool,
+    /// Time that does not count, in this turn and those before. The limit is that much higher.
+    uncounted: Duration,
 }
 
 impl Turn {
@@ -86,6 +92,12 @@ impl Turn {
             }
         };
         self.before + turn
+    }
+
+    /// Leaves time that was used out of account.
+    fn leave_out(&mut self, time: Duration) {
+        self.limit = self.limit.saturating_add(time);
+        self.uncounted = self.uncounted.saturating_add(time);
     }
 
     /// Returns the moment until which the turn need not be looked at again.
@@ -116,7 +128,10 @@ impl Turn {
             }
             return Ok(());
         }
-        if self.time_used(now) > self.limit { Err(BudgetExhausted::Processor(self.limit)) } else { Ok(()) }
+        if self.time_used(now) <= self.limit {
+            return Ok(());
+        }
+        Err(BudgetExhausted::Processor(self.limit.saturating_sub(self.uncounted)))
     }
 }
 
@@ -138,6 +153,7 @@ pub(crate) struct Meter {
     cancellation: Option<Arc<dyn Cancellation>>,
     before: Duration,
     cut: Option<BudgetExhausted>,
+    uncounted: Duration,
 }
 
 impl Meter {
@@ -147,7 +163,7 @@ impl Meter {
         deadline: Option<Instant>,
         cancellation: Option<Arc<dyn Cancellation>>,
     ) -> Self {
-        Self { limit, deadline, cancellation, before: Duration::ZERO, cut: None }
+        Self { limit, deadline, cancellation, before: Duration::ZERO, cut: None, uncounted: Duration::ZERO }
     }
 
     /// Polls the run for one turn, which has `started`. It is polled in place: runs that call one another share
@@ -161,15 +177,22 @@ impl Meter {
             precise: None,
             cut: self.cut,
             is_cancellable: self.cancellation.is_some(),
+            is_part: false,
+            uncounted: self.uncounted,
         };
         CALM.set(Some(turn.calm(started)));
-        let outer = Outer {
+        let mut outer = Outer {
             turn: TURN.replace(Some(turn)),
             cancellation: self.cancellation.as_ref().map(|own| CANCELLATION.replace(Some(Arc::clone(own)))),
         };
         let poll = poll();
-        if let (Poll::Pending, Some(mut turn)) = (&poll, TURN.take()) {
+        let turn = TURN.take();
+        if let (Some(outer), Some(turn)) = (&mut outer.turn, &turn) {
+            outer.leave_out(turn.uncounted.saturating_sub(self.uncounted));
+        }
+        if let (Poll::Pending, Some(mut turn)) = (&poll, turn) {
             (self.before, self.cut) = (turn.time_used(Instant::now()), turn.cut);
+            (self.limit, self.uncounted) = (turn.limit, turn.uncounted);
         }
         drop(outer);
         poll
@@ -193,12 +216,76 @@ impl Drop for Outer {
     }
 }
 
+/// The end of the time of work within a run, which comes before that of the run. Work that is computing then is cut
+/// short as it is at the deadline of a run.
+#[derive(Debug)]
+pub(crate) struct WorkLimit {
+    until: Instant,
+    is_cut: bool,
+}
+
+impl WorkLimit {
+    pub(crate) fn new(until: Instant) -> Self {
+        Self { until, is_cut: false }
+    }
+
+    /// Returns `true` if the work was cut short in the middle, whatever it made of that.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns `true` if the work was cut short, or refused to go on after its time.
+    pub(crate) fn has_stopped<T>(&self, outcome: &Result<T, TaskError>) -> bool {
+        let is_refusal = outcome.as_ref().is_err_and(|error| error.is_deadline);
+        self.is_cut || (is_refusal && self.until <= Instant::now())
+    }
+
+    /// Polls the work in the turn of its run, in place.
+    pub(crate) fn turn<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        let Some(outer) = TURN.get() else { return poll() };
+        TURN.set(Some(Turn { deadline: Some(self.until), is_part: true, ..outer }));
+        CALM.set(None);
+        let poll = poll();
+        if let Some(mut turn) = TURN.get() {
+            (turn.deadline, turn.is_part) = (outer.deadline, outer.is_part);
+            if turn.cut == Some(BudgetExhausted::Deadline) && outer.cut.is_none() {
+                (turn.cut, self.is_cut) = (None, true);
+            }
+            TURN.set(Some(turn));
+        }
+        CALM.set(None);
+        poll
+    }
+}
+
+/// Runs work that has its own bound, such as code of a plugin: its processor time does not count for the run that is
+/// polled now.
+pub async fn run_uncounted<F: Future>(work: F) -> F::Output {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        let Some(turn) = TURN.get() else { return work.as_mut().poll(cx) };
+        // The clock by which the turn is measured.
+        let clock = || if turn.precise.is_some() { processor_time() } else { turn.started.elapsed() };
+        let began = clock();
+        let poll = work.as_mut().poll(cx);
+        let used = clock().saturating_sub(began);
+        if let Some(mut turn) = TURN.get() {
+            turn.leave_out(used);
+            TURN.set(Some(turn));
+            CALM.set(None);
+        }
+        poll
+    })
+    .await
+}
+
 /// Returns the start of the turn of the run that is polled now; `None` outside a run.
 pub(crate) fn turn_started() -> Option<Instant> {
     TURN.get().map(|turn| turn.started)
 }
 
-fn is_calm(now: Instant) -> bool {
+/// Returns `true` if no limit of the run that is polled now can have been reached.
+pub(crate) fn is_calm(now: Instant) -> bool {
     CALM.get().is_some_and(|calm| now < calm)
 }
 
@@ -230,6 +317,14 @@ pub(crate) fn check_or_cut(now: Instant) -> Option<Result<(), BudgetExhausted>> 
     turn.cut = turn.cut.or(result.err());
     TURN.set(Some(turn));
     Some(result)
+}
+
+/// Returns `true` if the time of the part of the run that is polled now is over: what it does follows from that.
+pub(crate) fn is_part_over() -> bool {
+    TURN.get().filter(|turn| turn.is_part).is_some_and(|turn| match turn.cut {
+        Some(cut) => cut == BudgetExhausted::Deadline,
+        None => turn.deadline.is_some_and(|deadline| deadline <= Instant::now()),
+    })
 }
 
 /// Returns the reason for which work inside the run that is polled now was cut short.

@@ -30,13 +30,24 @@ impl EvaluationBudget {
         Self { turn: budget::turn_started().unwrap_or(now) + TURN, deadline }
     }
 
+    /// Returns the deadline of the run, or of the part of it that runs now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Sets that deadline.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
     /// Returns `true` if the run that is polled now has held its thread for a turn.
     pub(crate) fn is_turn_over() -> bool {
         budget::turn_started().is_some_and(|started| started.elapsed() >= TURN)
+    }
+
+    /// Returns `true` if neither the turn nor a limit of the run has been reached `now`: most checks need no more.
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        now < self.turn && budget::is_calm(now)
     }
 
     /// Checks whether the run may go on `now`.
@@ -52,7 +63,8 @@ impl EvaluationBudget {
     /// # Errors
     /// The deadline has passed, or the processor time is used up.
     pub(crate) async fn check(&mut self) -> Result<Instant, TaskError> {
-        self.check_since(Instant::now()).await
+        let now = Instant::now();
+        if self.is_calm(now) { Ok(now) } else { self.check_since(now).await }
     }
 
     /// Checks as [`check`](Self::check) does at an instant that was read just before.

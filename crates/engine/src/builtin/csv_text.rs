@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, WriterBuilder};
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 use serde_json::{Map, Value};
 
 /// Bytes that a field takes in addition to its name and its text.
@@ -23,7 +23,7 @@ pub struct CsvBounds {
 /// The reason why a text is not parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCsvError {
-    /// A row has another number of fields than the row of names.
+    /// A row has another number of fields than the row of names, or its quotes do not end.
     #[error("{0}")]
     Malformed(String),
     /// The rows would be more, or take more, than the bounds allow.
@@ -41,17 +41,28 @@ pub fn parse_csv_within(text: &str, bounds: CsvBounds) -> Result<Value, ParseCsv
     let mut reader = ReaderBuilder::new().delimiter(bounds.delimiter).from_reader(text.as_bytes());
     let malformed = |error: csv::Error| ParseCsvError::Malformed(format!("the row of names: {error}"));
     let names = reader.headers().map_err(malformed)?.clone();
+    if let Some(reason) = find_open_quote(text, 0, reader.position(), bounds.delimiter) {
+        return Err(ParseCsvError::Malformed(format!("the row of names: {reason}")));
+    }
     let mut budget = bounds.max_bytes;
     let mut rows = Vec::new();
-    for record in reader.records() {
+    let mut record = StringRecord::new();
+    loop {
+        let start = reader.position().byte();
+        let read = reader.read_record(&mut record);
+        if matches!(read, Ok(false)) {
+            break;
+        }
         // Counted here: the parser counts lines, and takes the two bytes of an end of line for one or two.
         let number = rows.len() + 1;
         if number > bounds.max_rows {
             let message = format!("there are more than {} rows", bounds.max_rows);
             return Err(ParseCsvError::TooLarge(message));
         }
-        let record = record
-            .map_err(|error| ParseCsvError::Malformed(format!("row {number}: {}", describe(&error))))?;
+        let reason = find_open_quote(text, start, reader.position(), bounds.delimiter);
+        if let Some(reason) = reason.or_else(|| read.err().map(|error| describe(&error))) {
+            return Err(ParseCsvError::Malformed(format!("row {number}: {reason}")));
+        }
         let taken: usize =
             names.iter().zip(&record).map(|(name, field)| FIELD + name.len() + field.len()).sum();
         budget = budget.checked_sub(taken).ok_or_else(|| {
@@ -80,6 +91,35 @@ fn to_object(names: &StringRecord, record: &StringRecord) -> Map<String, Value> 
         add_field(&mut row, name, field.into());
     }
     row
+}
+
+/// Returns the reason why the row from `start` to `end` cannot be read: quotes that open in it and do not end. The parser
+/// ends them with the text, so that only its last row is looked at.
+fn find_open_quote(text: &str, start: u64, end: &Position, delimiter: u8) -> Option<String> {
+    /// The place before a byte of a row.
+    enum Place {
+        FieldStart,
+        Unquoted,
+        /// In quotes that opened at this byte.
+        Quoted(usize),
+        /// Behind a quote that ends them, or is the first half of an escaped one.
+        AfterQuote(usize),
+    }
+    if usize::try_from(end.byte()) != Ok(text.len()) {
+        return None;
+    }
+    let row = text.as_bytes().iter().enumerate().skip(usize::try_from(start).ok()?);
+    let place = row.fold(Place::FieldStart, |place, (at, byte)| match (place, *byte) {
+        (Place::FieldStart, b'"') => Place::Quoted(at),
+        (Place::Quoted(open), b'"') => Place::AfterQuote(open),
+        (Place::Quoted(open), _) | (Place::AfterQuote(open), b'"') => Place::Quoted(open),
+        (_, b'\r' | b'\n') => Place::FieldStart,
+        (_, byte) if byte == delimiter => Place::FieldStart,
+        _ => Place::Unquoted,
+    });
+    let Place::Quoted(open) = place else { return None };
+    let line = 1 + text.as_bytes().iter().take(open).filter(|byte| **byte == b'\n').count();
+    Some(format!("a quote opens on line {line} and does not end"))
 }
 
 fn describe(error: &csv::Error) -> String {
@@ -160,6 +200,22 @@ mod tests {
             let text = write_csv(rows.as_array().unwrap(), &[], delimiter, 1 << 20).unwrap();
             assert_eq!(parse(&text, delimiter), rows, "{text}");
         }
+    }
+
+    #[test]
+    fn quotes_that_do_not_end_are_refused() {
+        let bounds = CsvBounds { delimiter: b',', max_rows: 9, max_bytes: 1 << 20 };
+        for (text, row, line) in [
+            ("a,b\n1,\"x\n2,y\n", "row 1", 2),
+            ("a,b\r\n1,2\r\n\r\n3,\"x", "row 2", 4),
+            ("a\n1\n\"x\"\"\n", "row 2", 3),
+            ("a,\"b\n1,2", "the row of names", 1),
+        ] {
+            let expected = format!("{row}: a quote opens on line {line} and does not end");
+            assert_eq!(parse_csv_within(text, bounds), Err(ParseCsvError::Malformed(expected)), "{text}");
+        }
+        let rows = json!([{"a": "xy\""}, {"a": "1\""}, {"a": ""}, {"a": "\""}]);
+        assert_eq!(parse("a\n\"x\"y\"\n1\"\n\"\"\n\"\"\"\"", b','), rows);
     }
 
     #[test]

@@ -47,14 +47,27 @@ impl MappingChange {
             false => compile_write(mapping),
         };
         let (path, action) = (path?, action?);
-        let removes = matches!(action, Action::Unset | Action::Write { on_null: OnNull::Unset, .. });
         let is_bare =
             path.segments().is_empty() && matches!(path.root(), Root::Data | Root::Metadata | Root::TempData);
-        if removes && is_bare {
-            mapping.invalid("path", format!("{path} itself cannot be removed; name a path below it"));
+        if let Some(refused) = action.refusal_of_root(path.root()).filter(|_| is_bare) {
+            mapping.invalid("path", format!("{path} itself {refused}; name a path below it"));
             return None;
         }
         Some(Self { path, action })
+    }
+}
+
+impl Action {
+    /// Returns the reason why a root itself cannot be changed like that.
+    fn refusal_of_root(&self, root: &Root) -> Option<&'static str> {
+        match self {
+            Self::Unset | Self::Write { on_null: OnNull::Unset, .. } => Some("cannot be removed"),
+            Self::Write { mode: Mode::Append | Mode::Extend, .. } if *root == Root::Metadata => {
+                Some("is never an array")
+            }
+            Self::Write { mode: Mode::Replace, on_null: OnNull::Set, .. } => Some("cannot be null"),
+            Self::Write { .. } => None,
+        }
     }
 }
 
@@ -82,6 +95,12 @@ fn compile_write(mapping: &mut BuiltinInput<'_, '_>) -> Option<Action> {
         _ => OnNull::Skip,
     });
     let (logic, mode, on_null) = (logic?, mode?, on_null?);
+    let is_single =
+        matches!(mapping.get("logic"), Some(Value::Bool(_) | Value::Number(_) | Value::String(_)));
+    if mode == Mode::Extend && is_single {
+        mapping.invalid("logic", "extend takes an array; append adds a single value");
+        return None;
+    }
     if mode == Mode::Extend && on_null == OnNull::Set {
         mapping.invalid("on_null", "extend adds the elements of an array; use append to add a null");
         return None;

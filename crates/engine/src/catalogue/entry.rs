@@ -12,7 +12,7 @@ pub enum FunctionSource {
     Engine,
     /// Registered by the service.
     Service,
-    /// Registered by the application that embeds the service.
+    /// Of a plugin, or registered by the application that embeds the service.
     Plugin,
 }
 
@@ -27,7 +27,7 @@ impl FunctionSource {
     }
 }
 
-/// The application that registered a function of its own.
+/// The plugin that has a function, or the application that registered one of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginIdentity {
     /// Its id, the same for all of its functions.
@@ -160,8 +160,10 @@ pub struct FunctionEntry {
     pub target: FunctionTarget,
     /// The use of a result without an `output`.
     pub default_output: DefaultOutput,
-    /// The application that registered the function; `None` for functions of the service.
+    /// The plugin of the function, or the application that registered it; `None` for functions of the service.
     pub plugin: Option<PluginIdentity>,
+    /// The digest of the component that runs the function; `None` for one that is linked in.
+    pub component_digest: Option<&'static str>,
 }
 
 /// The inputs that belong to one value of the input `op`.
@@ -204,6 +206,7 @@ impl FunctionEntry {
             target: FunctionTarget::None,
             default_output: DefaultOutput::ReplacesData,
             plugin: None,
+            component_digest: None,
         }
     }
 
@@ -238,6 +241,11 @@ impl FunctionEntry {
     /// Returns the input of this name or alias.
     pub fn field(&self, name: &str) -> Option<&'static InputField> {
         self.fields.iter().find(|field| field.name == name || field.alias == Some(name))
+    }
+
+    /// Returns `true` if stubs answer for the function: it reaches outside the engine, or is one of a plugin.
+    pub fn is_stubbable(&self) -> bool {
+        self.target != FunctionTarget::None || self.component_digest.is_some()
     }
 
     /// Lists the name and the aliases of the function.
@@ -275,8 +283,11 @@ impl FunctionEntry {
         }
         if let Some(PluginIdentity { id, version }) = self.plugin {
             let mut plugin = json!({"id": id, "version": version});
-            // The code of a linked function has no bytes of its own: the digest stands for what it declares.
-            plugin["digest"] = content_hash(&json!([plugin, entry])).into();
+            plugin["digest"] = match self.component_digest {
+                Some(digest) => digest.into(),
+                // The code of a linked function has no bytes of its own: the digest stands for what it declares.
+                None => content_hash(&json!([plugin, entry])).into(),
+            };
             entry["plugin"] = plugin;
         }
         entry

@@ -7,6 +7,7 @@
 mod entry;
 mod field;
 pub mod operators;
+mod plugin_table;
 mod sent;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use entry::{
     PluginIdentity, QueryLanguage,
 };
 pub use field::{InputField, InputKind, InputShape, PathUse};
+pub(crate) use plugin_table::PluginTable;
 pub(crate) use sent::SentValue;
 pub use sent::{DefaultInput, SentForm};
 
@@ -27,6 +29,8 @@ pub struct Catalogue {
     entries: BTreeMap<&'static str, &'static FunctionEntry>,
     /// Functions whose driver may be left out of a build, each with the cargo features that bring it.
     optional: BTreeMap<&'static str, &'static str>,
+    /// The functions of plugins, which come and go while the engine serves.
+    plugins: PluginTable,
 }
 
 impl Catalogue {
@@ -48,15 +52,26 @@ impl Catalogue {
         ))
     }
 
-    /// Lists the entries, sorted by name.
+    /// Takes the functions of plugins of another catalogue, now and later.
+    pub(crate) fn share_plugins(&mut self, other: &Self) {
+        self.plugins = other.plugins.clone();
+    }
+
+    /// Returns the functions of plugins.
+    pub(crate) fn plugins(&self) -> &PluginTable {
+        &self.plugins
+    }
+
+    /// Lists the entries, sorted by name, those of plugins behind the others.
     pub fn entries(&self) -> impl Iterator<Item = &'static FunctionEntry> {
-        self.entries.values().copied()
+        self.entries.values().copied().chain(self.plugins.entries())
     }
 
     /// Returns the entry of this name or alias.
     pub fn find(&self, name: &str) -> Option<&'static FunctionEntry> {
         let named = self.entries.get(name).copied();
-        named.or_else(|| self.entries().find(|entry| entry.aliases.contains(&name)))
+        let aliased = || self.entries.values().copied().find(|entry| entry.aliases.contains(&name));
+        named.or_else(aliased).or_else(|| Some(self.plugins.find(name)?.entry()))
     }
 
     /// Lists the accepted names, aliases included.

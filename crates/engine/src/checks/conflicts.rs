@@ -15,6 +15,16 @@ struct MemberWrite {
     /// The place of the task that writes it.
     at: String,
     path: String,
+    /// The path without the marks that force a key: `data.#1` and `data.1` are one member of an object.
+    place: String,
+}
+
+impl MemberWrite {
+    fn new(member: usize, at: &str, path: String) -> Self {
+        let keys: Vec<&str> = path.split('.').map(|key| key.strip_prefix('#').unwrap_or(key)).collect();
+        let place = keys.join(".");
+        Self { member, at: at.to_owned(), path, place }
+    }
 }
 
 /// Adds an error for every member that writes the same literal path as one before it, or one below or above it.
@@ -23,11 +33,11 @@ pub(super) fn find(catalogue: &Catalogue, at: &str, members: &[Value], errors: &
     for (member, step) in members.iter().enumerate() {
         collect(catalogue, step, &format!("{at}.tasks[{member}]"), member, &mut writes);
     }
-    writes.sort_by(|one, other| one.path.split('.').cmp(other.path.split('.')));
+    writes.sort_by(|one, other| one.place.split('.').cmp(other.place.split('.')));
     let mut conflicts: Vec<(usize, FieldError)> = Vec::new();
     for (n, one) in writes.iter().enumerate() {
         // The paths below a path follow it in this order.
-        let mut below = writes.iter().skip(n + 1).take_while(|other| is_prefix(&one.path, &other.path));
+        let mut below = writes.iter().skip(n + 1).take_while(|other| is_prefix(&one.place, &other.place));
         if let Some(other) = below.find(|other| other.member != one.member) {
             let (first, second) = if one.member < other.member { (one, other) } else { (other, one) };
             let message = format!(
@@ -48,7 +58,7 @@ fn collect(catalogue: &Catalogue, step: &Value, at: &str, member: usize, writes:
     if let Some(block) = step.get("for_each").filter(|block| block.is_object()) {
         // The writes of its elements are not kept.
         let into = block["into"].as_str().map(str::to_owned);
-        writes.extend(into.map(|path| MemberWrite { member, at: at.to_owned(), path }));
+        writes.extend(into.map(|path| MemberWrite::new(member, at, path)));
         return;
     }
     if step.get("tasks").is_some() {
@@ -72,7 +82,7 @@ fn collect(catalogue: &Catalogue, step: &Value, at: &str, member: usize, writes:
             paths.push("data".to_owned());
         }
     }
-    writes.extend(paths.into_iter().map(|path| MemberWrite { member, at: at.to_owned(), path }));
+    writes.extend(paths.into_iter().map(|path| MemberWrite::new(member, at, path)));
 }
 
 /// Returns the paths that a task removes.
@@ -108,6 +118,8 @@ mod tests {
             ("data.a.b", "data.a"),
             ("data", "data.x.y"),
             ("data.a-b", "data.a-b.c"),
+            ("data.#1", "data.1"),
+            ("data.x.1", "data.x.#1.y"),
         ] {
             assert_eq!(conflicts(&[write(first), write(second)]), ["tasks[0].tasks[1]"], "{first} {second}");
         }

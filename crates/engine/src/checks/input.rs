@@ -6,7 +6,7 @@ use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 use super::{Check, UnknownCall};
 use crate::catalogue::{FunctionEntry, InputField, InputKind, PathUse};
 use crate::expression::Survey;
-use crate::inputs::is_computed;
+use crate::inputs::is_evaluated;
 use crate::path::Path;
 
 impl Check<'_, '_> {
@@ -79,7 +79,7 @@ impl Check<'_, '_> {
         if field.logic {
             return self.expression(at, value);
         }
-        if field.template && is_computed(value) {
+        if is_evaluated(field, value) {
             // The engine would refuse it when it compiles the workflow for serving.
             if !Survey::analyse(value).secrets.is_empty() {
                 let why = "a secret cannot be read here: the value would be recorded";
@@ -115,6 +115,11 @@ impl Check<'_, '_> {
             }
             return;
         }
+        self.check_contents(field, value, at);
+    }
+
+    /// Checks what is within a value of the right type.
+    fn check_contents(&mut self, field: &InputField, value: &Value, at: &str) {
         if field.holds_logic {
             for (name, logic) in value.as_object().into_iter().flatten() {
                 self.expression(&format!("{at}.{name}"), logic);

@@ -7,11 +7,12 @@ use svc_model::documents::STEP_LISTS;
 use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowContent, distance, unknown_keys};
 
 use super::added_calls::find_added_calls;
+use super::literals::{self, MESSAGE};
 use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
 use crate::catalogue::{Catalogue, FunctionEntry, InputField, PathUse};
 use crate::expression::Evaluator;
-use crate::inputs::is_computed;
+use crate::inputs::is_evaluated;
 use crate::truth::{ConstantTruth, ResultUse};
 
 const TASK: [&str; 12] = [
@@ -48,6 +49,40 @@ const FUNCTION: [&str; 2] = ["name", "input"];
 const LOOP: [&str; 8] = ["over", "as", "setup", "scratch", "counter", "init", "increment", "max"];
 /// Keys of source that has not been compiled, which the shape of a step is reported for.
 const SOURCE: [&str; 3] = ["use", "$from", "$param"];
+
+/// Operators that never give a boolean.
+const WITHOUT_TRUTH: [&str; 30] = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "abs",
+    "avg",
+    "cat",
+    "ceil",
+    "distinct",
+    "filter",
+    "floor",
+    "group_by",
+    "join",
+    "keys",
+    "length",
+    "lower",
+    "map",
+    "merge",
+    "missing",
+    "missing_some",
+    "replace",
+    "round",
+    "sort",
+    "split",
+    "substr",
+    "sum",
+    "trim",
+    "type",
+    "upper",
+];
 
 /// Edits within which a member of a folded field was likely meant to be `var`.
 const NEAR_VAR: usize = 2;
@@ -162,7 +197,9 @@ impl<'e> Misspellings<'e> {
     fn fields(&mut self, fields: &[InputField], input: &Map<String, Value>, at: &str) {
         for field in fields {
             if let Some(value) = input.get(field.name) {
-                self.field(field, value, &format!("{at}.{}", field.name));
+                let at = format!("{at}.{}", field.name);
+                self.field(field, value, &at);
+                self.check_literal(field, input, value, &at);
             }
             if let Some((alias, value)) = field.alias.and_then(|alias| Some((alias, input.get(alias)?))) {
                 let at = format!("{at}.{alias}");
@@ -187,7 +224,7 @@ impl<'e> Misspellings<'e> {
             for (name, logic) in value.as_object().into_iter().flatten() {
                 self.value(&format!("{at}.{name}"), logic);
             }
-        } else if field.template && is_computed(value) {
+        } else if is_evaluated(field, value) {
             self.value(at, value);
         } else if field.resolvable || field.template {
             self.check_folded(at, value);
@@ -202,8 +239,40 @@ impl<'e> Misspellings<'e> {
         }
     }
 
+    /// An input that is neither an expression nor holds any. The members of a list are looked at one by one.
+    fn check_literal(&mut self, field: &InputField, input: &Map<String, Value>, value: &Value, at: &str) {
+        if field.members.is_empty() {
+            literals::warn_of_templates(at, value, &mut self.warnings);
+        }
+        let is_computed = field.is_condition
+            || field.logic
+            || field.holds_logic
+            || field.resolvable
+            || field.template
+            || !field.members.is_empty()
+            || !field.secret_at.is_empty();
+        let logic = field.alias.filter(|_| field.alias_is_logic());
+        // The expression wins over the value.
+        if !is_computed && logic.is_none_or(|logic| !input.contains_key(logic)) {
+            literals::warn_of_reads(at, value, logic, &mut self.warnings);
+            if logic == Some("path_logic") {
+                literals::warn_of_parameter(at, value, &mut self.warnings);
+            }
+        }
+    }
+
     /// An expression of which only the truth counts.
     fn condition(&mut self, at: &str, source: &Value) {
+        if source.is_object() {
+            literals::warn_of_paths(at, source, &MESSAGE, &mut self.warnings);
+        }
+        if let Some(operator) = never_true(source) {
+            let message = format!(
+                "this is never true: '{operator}' gives no boolean, and only true passes; compare its result, or \
+                 put the call into '!!'"
+            );
+            self.warnings.push(Issue::new(at, message));
+        }
         find_added_calls(at, source, &mut self.added_calls);
         self.errors.extend(unknown_calls(self.evaluator, at, source).iter().map(|call| call.refusal()));
         self.refuse_constant_truths(at, source, ResultUse::Truth);
@@ -219,6 +288,7 @@ impl<'e> Misspellings<'e> {
 
     /// An expression that builds a value.
     fn value(&mut self, at: &str, source: &Value) {
+        literals::warn_of_paths(at, source, &MESSAGE, &mut self.warnings);
         find_added_calls(at, source, &mut self.added_calls);
         let calls = unknown_calls(self.evaluator, at, source);
         self.warnings.extend(calls.iter().filter_map(|call| call.suspicion()));
@@ -250,10 +320,17 @@ impl<'e> Misspellings<'e> {
     }
 }
 
+/// Returns the operator of a call whose result is a number, a text, a list or an object, whatever its operands are.
+fn never_true(source: &Value) -> Option<&str> {
+    let members = source.as_object().filter(|members| members.len() == 1)?;
+    let (operator, _) = members.iter().next()?;
+    WITHOUT_TRUTH.contains(&operator.as_str()).then_some(operator.as_str())
+}
+
 /// Returns true if a member reads like a read of the message with `var` misspelt.
 fn is_near_var(name: &str, member: &Value) -> bool {
     let path = member.as_str().or_else(|| member.get(0)?.as_str());
     let root = path.and_then(|path| path.split('.').next());
-    let of_message = root.is_some_and(|root| ["data", "metadata", "temp_data", "payload"].contains(&root));
+    let of_message = root.is_some_and(|root| MESSAGE.contains(&root));
     of_message && name != "var" && distance(name, "var") <= NEAR_VAR
 }

@@ -6,6 +6,7 @@ mod added_calls;
 mod answers;
 mod conflicts;
 mod input;
+mod literals;
 mod misspellings;
 mod patterns;
 mod reads;
@@ -31,6 +32,7 @@ use crate::workflow::fan_out_spec::FanOutSpec;
 use crate::workflow::loop_spec::parse_loop;
 use crate::workflow::retry_spec::StepBounds;
 
+pub(crate) use literals::warn_of_paths;
 pub(crate) use misspellings::Misspellings;
 pub(crate) use reads::literal_reads;
 pub use secrets::recorded_secrets;
@@ -153,6 +155,10 @@ impl Check<'_, '_> {
     /// Checks the expression of a list, whose elements are in the records of the run.
     fn list(&mut self, at: &str, over: &Value) {
         self.expression(at, over);
+        // An object that calls no operator is no list: every run would fail by it.
+        let calls = unknown_calls(&self.engine.evaluator, at, over);
+        let whole = calls.into_iter().find(|call| call.path == format!("{at}.{}", call.name));
+        self.errors.extend(whole.filter(|_| over.is_object()).map(|call| call.refusal()));
         if !Survey::analyse(over).secrets.is_empty() {
             self.errors.push(FieldError::invalid(at, "a secret cannot be read here: elements are recorded"));
         }
@@ -187,6 +193,13 @@ impl Check<'_, '_> {
                 (None, Some(meant)) => {
                     format!("there is no function \"{name}\"; did you mean \"{meant}\"?")
                 }
+                // The names of functions of plugins alone have a dot.
+                (None, None) if name.contains('.') => {
+                    format!(
+                        "there is no function \"{name}\": no loaded plugin has it; push and activate the plugin, or \
+                         name its folder with --plugin-dir"
+                    )
+                }
                 (None, None) => {
                     format!(
                         "there is no function \"{name}\"; GET /api/v1/admin/functions lists those there are"
@@ -199,7 +212,7 @@ impl Check<'_, '_> {
     }
 
     fn handler(&mut self, name: &str, input: &Map<String, Value>, at: &str) {
-        if let Some(function) = self.engine.functions.get(name) {
+        if let Some(function) = self.engine.find_function(name) {
             function.check(input, at, self.errors);
         }
     }

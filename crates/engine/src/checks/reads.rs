@@ -5,6 +5,7 @@ use svc_model::documents::STEP_LISTS;
 use svc_model::{Issue, WorkflowContent, distance};
 
 use super::answers;
+use super::literals::MESSAGE;
 use super::roots::{bracketed_index, describe_index};
 use super::written::WrittenPaths;
 use crate::builtin;
@@ -67,10 +68,20 @@ fn problem(path: &str, written: Option<&WrittenPaths>) -> Option<String> {
     let written = written?;
     match path.split('.').next().unwrap_or_default() {
         "" | "payload" => None,
-        "metadata" => misspelt_metadata(path, written),
+        "metadata" => capital_header(path, written).or_else(|| misspelt_metadata(path, written)),
         _ if path == "data" || path == "temp_data" || written.touch(path) => None,
         _ => Some(format!("nothing in the workflow writes {path}")),
     }
+}
+
+/// Names of headers are in lower case in the message.
+fn capital_header(path: &str, written: &WrittenPaths) -> Option<String> {
+    let name = path.strip_prefix("metadata.headers.")?;
+    let is_capital = name.bytes().any(|byte| byte.is_ascii_uppercase()) && !written.touch(path);
+    is_capital.then(|| {
+        let meant = name.to_ascii_lowercase();
+        format!("names of headers are in lower case, did you mean 'metadata.headers.{meant}'?")
+    })
 }
 
 /// A caller may send metadata of its own, so that only a name which is nearly one of the service is a mistake.
@@ -184,7 +195,7 @@ pub(super) fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut
 const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
 
 /// Returns every path that is read by its literal name below `value`, with its place; not those below the
-/// element of a loop.
+/// element of a loop, nor those below the error that the last operand of `try` reads.
 pub(crate) fn literal_reads(at: &str, value: &Value) -> Vec<(String, String)> {
     let mut reads = Vec::new();
     collect(at, value, &mut reads);
@@ -231,7 +242,19 @@ fn call(at: &str, operator: &str, operands: &Value, reads: &mut Vec<(String, Str
                 collect(&format!("{at}.{operator}[2]"), initial, reads);
             }
         }
+        ("try", [heads @ .., fallback]) if !heads.is_empty() => {
+            for (n, head) in heads.iter().enumerate() {
+                collect(&format!("{at}.try[{n}]"), head, reads);
+            }
+            // Any other path is that of a member of the error.
+            let behind = literal_reads(&format!("{at}.try[{}]", heads.len()), fallback);
+            reads.extend(behind.into_iter().filter(|(_, path)| is_rooted_in_message(path)));
+        }
         _ => return false,
     }
     true
+}
+
+fn is_rooted_in_message(path: &str) -> bool {
+    path.split(['.', '[']).next().is_some_and(|root| MESSAGE.contains(&root))
 }

@@ -2,10 +2,10 @@
 
 use svc_model::{FieldCode, FieldError, Issue, distance};
 
+use super::literals::MESSAGE;
+
 /// The roots that tasks write.
 const WRITTEN: [&str; 3] = ["data", "metadata", "temp_data"];
-/// The roots that tasks read.
-const READ: [&str; 4] = ["payload", "data", "metadata", "temp_data"];
 /// Edits within which a root was likely meant to be another.
 const NEAR: usize = 2;
 
@@ -40,10 +40,10 @@ pub(super) fn check_target(
 /// Checks the first segment of a read path.
 pub(super) fn check_source(path: &str, at: &str) -> Option<FieldError> {
     let root = path.split('.').next().unwrap_or_default();
-    if READ.contains(&root) {
+    if MESSAGE.contains(&root) {
         return None;
     }
-    near(root, &READ).map(|meant| misspelt_root(root, meant, path, at))
+    near(root, &MESSAGE).map(|meant| misspelt_root(root, meant, path, at))
 }
 
 /// Returns the path that was likely meant by one with an index in brackets, which is a part of a key there.

@@ -8,6 +8,7 @@
 
 use serde_json::{Value, json};
 
+use super::fallback::read_behind_error;
 use super::replace::{pace, replace_call};
 use crate::operators::{
     BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, NOW, PACED, SAME, TIMELY, UNEQUAL,
@@ -21,7 +22,8 @@ const FLAT: [&str; 20] = [
 ];
 
 /// Operators that evaluate what follows their first argument once for each of its elements.
-const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
+pub(super) const LOOPS: [&str; 9] =
+    ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
 
 /// Operators of numbers; they take no time to speak of, whatever they are given.
 const ARITHMETIC: [&str; 10] = ["+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor"];
@@ -36,7 +38,7 @@ const QUICK: [&str; 19] = [
 const FAR: [&str; 5] = ["val", "exists", "missing", "missing_some", "secret"];
 
 /// The roots of a message.
-const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
+pub(super) const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
 
 /// Calls, and templates, in a piece of work that needs no guard.
 const SHORT: usize = 32;
@@ -115,8 +117,9 @@ fn call(operator: &str, argument: &Value) -> Value {
     if INTERNAL.contains(&operator) {
         return json!({ ECHO: [operator, prepare(argument)] });
     }
-    let source = argument;
-    let mut argument = prepare(argument);
+    let fallback = if operator == "try" { read_behind_error(argument) } else { None };
+    let source = fallback.as_ref().unwrap_or(argument);
+    let mut argument = prepare(source);
     if matches!(operator, "cat" | "join" | "format_number") || operator.starts_with("decimal") {
         argument = write_digits(argument);
     }

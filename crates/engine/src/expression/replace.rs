@@ -10,8 +10,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::operators::{
-    CHARACTERS, CONTAINED, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED, MISSING,
-    MISSING_SOME, PACED, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, may_read_as_time,
+    CHARACTERS, CONTAINED, DATE_FORMAT, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED,
+    MISSING, MISSING_SOME, PACED, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, is_date_format,
+    may_read_as_time,
 };
 
 /// Operators whose result is a number, a boolean or null, which costs nothing to compare and is never taken for a time.
@@ -115,6 +116,11 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
         }
         ("split", [text, Value::String(separator), ..]) if separator.is_empty() => {
             json!({ CHARACTERS: [{"substr": [text, 0]}] })
+        }
+        ("format_date", [instant, format, zone @ ..]) if !format.as_str().is_some_and(is_date_format) => {
+            let mut operands = vec![instant.clone(), json!({ DATE_FORMAT: [format] })];
+            operands.extend_from_slice(zone);
+            same(operands.into())
         }
         _ => same(operands.into()),
     }

@@ -7,14 +7,12 @@ use serde_json::Map;
 use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_secrets::Readings;
 
+use super::prepare::ROOTS;
 use super::*;
 use crate::{CompileSecrets, Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome};
 
 /// Operators this engine is built without.
 const SWITCHED_OFF: &str = "flagd/";
-/// Roots a message has of its own; a case that uses one of these names cannot bring its data as sibling
-/// roots.
-const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
 
 struct Case {
     /// The file and the description, or the place, of the case.
@@ -163,6 +161,7 @@ fn every_case_gives_the_same_as_a_mapping() {
             Value::Null => Map::new(),
             _ => continue,
         };
+        // Its data cannot be sibling roots if it uses the name of a root that a message has.
         if roots.keys().any(|name| ROOTS.contains(&name.as_str())) || sees_the_whole(&rule) {
             continue;
         }

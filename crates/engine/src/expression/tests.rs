@@ -268,6 +268,67 @@ fn results_of_date_operators_compare_as_times() {
 }
 
 #[test]
+fn unknown_code_of_date_format_is_an_error() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let at = "2026-01-02T03:04:05Z";
+    let evaluate = |source: &Value, format: &str| {
+        let expression = evaluator.compile(source, SecretPolicy::Allowed).unwrap();
+        evaluator.evaluate_roots(&expression, &[("data", &json!({"at": at, "format": format}))])
+    };
+    let read = |format: Value| json!({"format_date": [{"var": "data.at"}, format]});
+    let zoned = json!({"format_date": [{"var": "data.at"}, {"var": "data.format"}, "Asia/Kolkata"]});
+    for (format, expected) in [
+        ("dd.MM.yyyy HH:mm", "02.01.2026 03:04"),
+        ("ss.%3f", "05.000"),
+        ("%d%% %-d é", "02% 2 é"),
+        ("z", "+0000"),
+        ("", ""),
+    ] {
+        assert_eq!(evaluate(&read(format.into()), ""), Ok(expected.into()), "{format}");
+        assert_eq!(evaluate(&read(json!({"var": "data.format"})), format), Ok(expected.into()), "{format}");
+    }
+    assert_eq!(evaluate(&zoned, "z"), Ok("+0530".into()));
+    for format in ["%Q", "100%", "%:", "%-ss", "%é", "%#z"] {
+        for source in [
+            read(format.into()),
+            read(json!({"var": "data.format"})),
+            zoned.clone(),
+            json!({"format_date": [at, format]}),
+        ] {
+            let refused = evaluate(&source, format).unwrap_err();
+            assert!(refused.contains("begins no code of strftime"), "{source} {format}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn last_operand_of_try_reads_message_and_error() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let data = json!({"text": "x", "other": 7, "list": [1, 2]});
+    let fails = json!({"+": [{"var": "data.text"}, 1]});
+    let other = json!({"var": "data.other"});
+    for (source, expected) in [
+        (json!({"try": [fails, other]}), json!(7)),
+        (json!({"try": [fails, fails, {"var": "data.list.1"}]}), json!(2)),
+        (json!({"try": [fails, {"cat": ["<", other, ">"]}]}), json!("<7>")),
+        (json!({"try": [fails, {"var": ["data.none", other]}]}), json!(7)),
+        (json!({"try": [fails, {"var": ["data.none", 5]}]}), json!(5)),
+        (json!({"try": [fails, {"try": [fails, other]}]}), json!(7)),
+        (json!({"try": [fails, {"try": [other, 1]}]}), json!(7)),
+        (json!({"try": [fails, {"map": [{"var": "data.list"}, {"*": [{"var": ""}, 2]}]}]}), json!([2, 4])),
+        (json!({"try": [{"throw": {"data": {"other": "thrown"}}}, other]}), json!("thrown")),
+        (json!({"try": [fails, {"var": "type"}]}), json!("NaN")),
+        (json!({"try": [fails, {"val": "type"}]}), json!("NaN")),
+        (json!({"try": [fails, {"var": "data.none"}]}), json!(null)),
+        (json!({"try": [other, 1]}), json!(7)),
+    ] {
+        let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
+        let result = evaluator.evaluate_roots(&expression, &[("data", &data)]);
+        assert_eq!(result, Ok(expected), "{source}");
+    }
+}
+
+#[test]
 fn computed_path_that_leads_nowhere_gives_the_default() {
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let data = json!({"k": "z", "z": 3, "none": null});

@@ -3,13 +3,16 @@
 use serde_json::Value;
 
 use crate::catalogue::operators::{self, MANY};
-use crate::operators::{ALGORITHMS, DIGEST_FORMS, RoundingMode, UUID_VERSIONS};
+use crate::operators::{ALGORITHMS, DIGEST_FORMS, RoundingMode, UNKNOWN_CODE, UUID_VERSIONS, is_date_format};
 
 /// The kinds of `random`.
 const KINDS: [&str; 5] = ["uuid", "digits", "int", "string", "bytes"];
 
+/// The units of `date_diff`.
+const UNITS: [&str; 5] = ["days", "hours", "minutes", "seconds", "milliseconds"];
+
 /// The operands that are one of a few words: the operator, the position, and the words.
-const WORDS: [(&str, usize, &[&str]); 7] = [
+const WORDS: [(&str, usize, &[&str]); 8] = [
     ("random", 0, &KINDS),
     ("uuid", 0, &UUID_VERSIONS),
     ("hash", 1, &ALGORITHMS),
@@ -17,6 +20,7 @@ const WORDS: [(&str, usize, &[&str]); 7] = [
     ("round", 2, &RoundingMode::NAMES),
     ("decimal_round", 2, &RoundingMode::NAMES),
     ("decimal_div", 3, &RoundingMode::NAMES),
+    ("date_diff", 2, &UNITS),
 ];
 
 /// A call that cannot succeed.
@@ -95,10 +99,15 @@ fn wrong(operator: &str, operands: &Value) -> Option<String> {
         };
         return Some(format!("{operator} takes {due} operands, not {count}: it would always fail"));
     }
+    let is_written = |format: &Value| format.as_str().is_none_or(is_date_format);
+    if operator == "format_date" && !operands.get(1).is_none_or(is_written) {
+        return Some(UNKNOWN_CODE.to_owned());
+    }
     WORDS.iter().filter(|(name, ..)| *name == operator).find_map(|(_, position, words)| {
         let alone = (*position == 0).then_some(operands);
-        let word = operands.get(*position).or(alone)?.as_str()?;
-        (!words.contains(&word)).then(|| format!("{operator} knows {}", words.join(", ")))
+        let operand = operands.get(*position).or(alone).filter(|operand| !operand.is_object())?;
+        let is_known = operand.as_str().is_some_and(|word| words.contains(&word));
+        (!is_known).then(|| format!("{operator} knows {}", words.join(", ")))
     })
 }
 
@@ -119,8 +128,16 @@ mod tests {
             (json!({"a": 1, "b": {"map": [1]}}), ".b.map"),
             (json!([{"random": ["zz"]}]), "[0].random"),
             (json!({"uuid": "v1"}), ".uuid"),
+            (json!({"uuid": 7}), ".uuid"),
+            (json!({"uuid": [null]}), ".uuid"),
+            (json!({"cat": [{"hash": [{"var": "data.x"}, 256]}]}), ".cat[0].hash"),
             (json!({"cat": [{"hash": [{"var": "data.x"}, "sha3"]}]}), ".cat[0].hash"),
             (json!({"round": [{"var": "data.x"}, 2, "half"]}), ".round"),
+            (json!({"date_diff": [{"var": "data.x"}, {"var": "data.y"}, "weeks"]}), ".date_diff"),
+            (json!({"format_date": [{"var": "data.x"}, "yyyy, 100%"]}), ".format_date"),
+            (json!({"format_date": [{"var": "data.x"}, "%Q", "UTC"]}), ".format_date"),
+            (json!({"format_date": [{"var": "data.x"}, "%-ss"]}), ".format_date"),
+            (json!({"format_date": [{"var": "data.x"}, "HH:mm %#z"]}), ".format_date"),
             (json!({"matches": {"var": "data.x"}}), ".matches"),
             (json!({"!": {"secret": []}}), ".!.secret"),
             (json!({"group_by": {"var": "data.x"}}), ".group_by"),
@@ -134,6 +151,9 @@ mod tests {
             json!({"map": 1, "b": 2}),
             json!({"secret": "token"}),
             json!({"random": [{"var": "data.kind"}]}),
+            json!({"format_date": [{"var": "data.x"}, {"var": "data.format"}]}),
+            json!({"format_date": [{"var": "data.x"}, "100%% of yyyy, %-d %.3f"]}),
+            json!({"date_diff": [{"var": "data.x"}, {"var": "data.y"}, {"var": "data.unit"}]}),
             json!({"map": [[1], 1]}),
             json!("map"),
         ] {

@@ -9,6 +9,9 @@ use crate::expression::{Evaluator, SecretPolicy};
 const INCONSTANT: [&str; 11] =
     ["var", "val", "missing", "missing_some", "exists", "secret", "random", "uuid", "now", "throw", "try"];
 
+/// Operators whose result is drawn, while their success depends on their operands alone.
+const DRAWING: [&str; 2] = ["random", "uuid"];
+
 /// Returns the first part that is evaluated whenever the expression is, reads nothing and fails: its place,
 /// and why.
 pub(crate) fn failing_constant(evaluator: &Evaluator, source: &Value) -> Option<(String, String)> {
@@ -23,7 +26,8 @@ fn find(evaluator: &Evaluator, source: &Value, at: String) -> Option<(String, St
             if operator == "try" {
                 return None;
             }
-            let constant = evaluator.knows(operator) && is_constant(source);
+            let is_draw = DRAWING.contains(&operator.as_str());
+            let constant = evaluator.knows(operator) && is_constant(if is_draw { operands } else { source });
             // The smallest part that fails is the place to look at; a constant that succeeds has none.
             let reason = if constant { Some(failure(evaluator, source)?) } else { None };
             in_operands(evaluator, operator, operands, &at)
@@ -82,6 +86,8 @@ mod tests {
         let found = |source: &Value| failing_constant(&evaluator, source).map(|(place, _)| place);
         for (source, place) in [
             (json!({"length": 5}), ".length"),
+            (json!({"cat": [{"random": ["int", 6, 1]}]}), ".cat[0].random"),
+            (json!({"random": ["uuid", "v9"]}), ".random"),
             (json!({"cat": [{"var": "data.x"}, {"base64_decode": "?"}]}), ".cat[1].base64_decode"),
             (json!({"a": 1, "b": {"if": [{"+": ["a", 1]}, 1, 2]}}), ".b.if[0].+"),
         ] {
@@ -91,6 +97,9 @@ mod tests {
             json!({"if": [{"var": "data.x"}, {"length": 5}, 1]}),
             json!({"try": [{"length": 5}, 0]}),
             json!({"throw": "no"}),
+            json!({"random": ["int", 1, 6]}),
+            json!({"random": ["string", {"var": "data.n"}, "hex"]}),
+            json!({"uuid": "v7"}),
             json!({"length": "text"}),
             json!({"length": {"var": "data.x"}}),
             json!({"unknown": 5}),

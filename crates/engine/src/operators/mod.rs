@@ -2,6 +2,7 @@
 
 mod arguments;
 mod compiled_pattern;
+mod date_format;
 mod echo;
 mod encoding;
 mod equality;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use datalogic_rs::Engine;
 
 pub(crate) use compiled_pattern::CompiledPattern;
+pub(crate) use date_format::{DATE_FORMAT, UNKNOWN_CODE, is_date_format};
 pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
@@ -45,11 +47,12 @@ pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 22] = [
+pub(crate) const INTERNAL: [&str; 23] = [
     BOUNDED,
     CHARACTERS,
     CONCAT,
     CONTAINED,
+    DATE_FORMAT,
     DIFFERENT,
     DISTINCT,
     DISTINCT_BY,
@@ -103,6 +106,7 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
         .add_operator("capture", patterns::CaptureOperator(Arc::clone(patterns)))
         .add_operator("index", index::IndexOperator)
         .add_operator("hash", hash::HashOperator)
+        .add_operator(DATE_FORMAT, date_format::DateFormat)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely::step())
         .add_operator(PACED, guard::Timely::always_checking())

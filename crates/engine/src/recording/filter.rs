@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use serde_json::{Map, Value};
-use svc_model::config::RECORDED_ROOTS;
+use svc_model::config::split_recorded_path;
 use svc_model::mask::{MASK, looks_secret};
 
-use super::RunRecording;
+use super::{RecordedCallError, RunRecording};
 use crate::redaction::Redaction;
 
 /// Members of the metadata of which only the named parts are recorded.
@@ -30,9 +30,9 @@ const OAUTH: &str = "oauth";
 /// The member with the key of the run, which is no credential although its name suggests one: calls are made with it.
 const RUN: &str = "run";
 
-/// The metadata that a version of a workflow names.
+/// The metadata that a version of a workflow, or an expression, names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MetadataReads {
+pub struct MetadataReads {
     /// By member: the parts of it that are named; empty if the whole of it is.
     members: BTreeMap<String, BTreeSet<String>>,
     /// The claims of the caller that are named; empty if all of them are, or none.
@@ -44,7 +44,8 @@ pub(crate) struct MetadataReads {
 
 impl MetadataReads {
     /// Collects the paths below `metadata` that the parts of a document name.
-    pub(crate) fn collect<'v>(parts: impl IntoIterator<Item = &'v Value>) -> Self {
+    #[must_use]
+    pub fn collect<'v>(parts: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut reads = Self::default();
         parts.into_iter().for_each(|part| reads.visit(part));
         reads
@@ -127,6 +128,19 @@ impl MetadataReads {
     }
 }
 
+/// Adds the members that are not there, at every depth.
+pub(super) fn add_members(members: &mut Map<String, Value>, others: Map<String, Value>) {
+    for (name, other) in others {
+        if let Some(Value::Object(own)) = members.get_mut(&name) {
+            if let Value::Object(other) = other {
+                add_members(own, other);
+            }
+        } else {
+            members.entry(name).or_insert(other);
+        }
+    }
+}
+
 /// Masks the values under names of credentials, at any depth, and adds them to `masked`.
 fn mask_members(value: &mut Value, masked: &mut Vec<Value>) {
     match value {
@@ -147,8 +161,8 @@ fn mask_members(value: &mut Value, masked: &mut Vec<Value>) {
     }
 }
 
-/// A path of a recording whose value is left out, such as `payload.card.number`. It goes through every element of an
-/// array that it meets.
+/// A path of a recording whose value is left out, such as `payload.card.number` or `payload.cards[0]`. A name goes through
+/// every element of an array that it meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropPath(Vec<String>);
 
@@ -158,15 +172,7 @@ impl DropPath {
     /// # Errors
     /// The reason, for the author.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let segments: Vec<String> = text.split('.').map(str::to_owned).collect();
-        let is_rooted = segments.first().is_some_and(|root| RECORDED_ROOTS.contains(&root.as_str()));
-        if !is_rooted || segments.len() < 2 || segments.iter().any(|segment| segment.trim().is_empty()) {
-            return Err(format!(
-                "a path begins with one of {}, and names a member of it",
-                RECORDED_ROOTS.join(", ")
-            ));
-        }
-        Ok(Self(segments))
+        split_recorded_path(text).map(Self)
     }
 
     fn below(&self, root: &str) -> Option<&[String]> {
@@ -198,6 +204,9 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], maske
             }
             if let Some(rest) = path.below("answer") {
                 take(&mut call.answer, rest, &mut dropped);
+                if let Some(error) = &mut call.error {
+                    drop_from_error(error, rest, &mut dropped);
+                }
             }
         }
     }
@@ -209,6 +218,7 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], maske
     redaction.mask(&mut recording.payload);
     recording.metadata.values_mut().for_each(|value| redaction.mask(value));
     redaction.mask(&mut recording.end.data);
+    recording.end.errors.iter_mut().for_each(|errors| redaction.mask(errors));
     recording.drawn.iter_mut().for_each(|drawn| redaction.mask(&mut drawn.value));
     for call in &mut recording.calls {
         redaction.mask(&mut call.input);
@@ -217,6 +227,18 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], maske
             error.message = redaction.mask_text(mem::take(&mut error.message));
             error.body.iter_mut().for_each(|body| redaction.mask(body));
         }
+    }
+}
+
+/// Takes what is at a path out of the answer of a call that failed. Its beginning in the text of the error goes as a whole:
+/// there it is cut, so that no path leads through it.
+fn drop_from_error(error: &mut RecordedCallError, path: &[String], taken: &mut Vec<Value>) {
+    if let Some(body) = &mut error.body {
+        take(body, path, taken);
+    }
+    if let Some(at) = error.message.find(['{', '[']) {
+        error.message.truncate(at);
+        error.message.push_str(MASK);
     }
 }
 
@@ -255,6 +277,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::recording::CallRecording;
 
     fn map(value: Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap_or_default()
@@ -321,6 +344,24 @@ mod tests {
     }
 
     #[test]
+    fn dropped_element_and_failed_answer_are_left_out() {
+        let error = RecordedCallError {
+            message: "the answer has the status 503: {\"card\": \"4111\"}".into(),
+            body: Some(json!({"card": "4111", "rows": [{"pin": "9988"}, {"pin": "7766"}]})),
+            ..RecordedCallError::default()
+        };
+        let call = CallRecording { error: Some(error), ..CallRecording::default() };
+        let payload = json!({"cards": [{"number": "5555666677778888"}, {"number": "1"}]});
+        let mut recording = RunRecording { payload, calls: vec![call], ..RunRecording::default() };
+        let paths = ["payload.cards[0].number", "answer.card", "answer.rows[1]"].map(DropPath::parse);
+        drop_paths(&mut recording, &paths.map(Result::unwrap), &[]);
+        assert_eq!(recording.payload, json!({"cards": [{}, {"number": "1"}]}));
+        let error = recording.calls[0].error.as_ref().unwrap();
+        assert_eq!(error.body, Some(json!({"rows": [{"pin": "9988"}, null]})));
+        assert_eq!(error.message, format!("the answer has the status 503: {MASK}"));
+    }
+
+    #[test]
     fn credential_is_masked_in_the_rest() {
         let reads = MetadataReads::collect([&json!({"var": "metadata.headers.x-auth-token"})]);
         let metadata = map(json!({"headers": {"x-auth-token": "tok-12345678"}}));
@@ -335,7 +376,7 @@ mod tests {
 
     #[test]
     fn path_without_a_root_is_refused() {
-        for text in ["", "payload", "card.number", "payload..x"] {
+        for text in ["", "payload", "card.number", "payload..x", "payload.a[", "payload.a[x]"] {
             assert!(DropPath::parse(text).is_err(), "{text}");
         }
     }

@@ -12,15 +12,15 @@ mod stand_ins;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 
 pub use answers::{AnsweredCall, CallMatch, ReplayReport};
 pub(crate) use call::{RecordableCall, innermost_index};
 pub(crate) use drawn::{DrawScope, draw_value};
-pub use filter::DropPath;
-pub(crate) use filter::MetadataReads;
+pub use filter::{DropPath, MetadataReads};
 pub(crate) use recorder::{ReplayedCall, RunRecorder};
 pub(crate) use stand_ins::SecretStandIns;
 
@@ -112,6 +112,10 @@ pub struct RunRecordingEnd {
     pub tasks: Vec<String>,
     /// The data, of which the answer is made.
     pub data: Value,
+    /// The errors that the answer lists, each with `code`, `task_id` and, if the input is at fault, `message`; `None` in a
+    /// recording of before they were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Value>,
 }
 
 /// The options of a recording.
@@ -121,6 +125,8 @@ pub struct RecordingOptions {
     pub max_bytes: usize,
     /// The paths whose values are left out, wherever these occur.
     pub drop: Arc<[DropPath]>,
+    /// The metadata that guards name, which are recorded in addition to those that the workflow names.
+    pub guard_reads: Option<Arc<MetadataReads>>,
 }
 
 /// The use of a recording by a run.
@@ -192,6 +198,25 @@ impl Unrecorded {
             Self::Confidential => "confidential",
         }
     }
+}
+
+/// Errors that a recording keeps.
+const MOST_ERRORS: usize = 100;
+
+/// Lists the errors of a run, in their order, as recordings keep them.
+pub(crate) fn list_errors(errors: &[TaskError]) -> Value {
+    let list = |error: &TaskError| {
+        let mut listed = json!({"code": error.code.name()});
+        if let Some(task) = &error.task_id {
+            listed["task_id"] = Value::from(&**task);
+        }
+        // The messages of other errors are for operators, and may hold what no two runs have alike.
+        if error.code == ErrorCode::Validation {
+            listed["message"] = Value::from(error.message.as_str());
+        }
+        listed
+    };
+    errors.iter().take(MOST_ERRORS).map(list).collect()
 }
 
 impl From<&TaskError> for RecordedCallError {

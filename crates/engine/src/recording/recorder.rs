@@ -157,11 +157,16 @@ impl RunRecorder {
             ..RunRecording::default()
         };
         let mut masked = Vec::new();
-        let begun = match options {
+        let begun = match &options {
             None => RunRecording::default(),
-            Some(_) => begin_with(
-                reads.map(|reads| reads.select(&message.metadata, &mut masked)).unwrap_or_default(),
-            ),
+            Some(options) => {
+                let metadata = &message.metadata;
+                let mut named = reads.map(|reads| reads.select(metadata, &mut masked)).unwrap_or_default();
+                if let Some(guards) = &options.guard_reads {
+                    filter::add_members(&mut named, guards.select(metadata, &mut masked));
+                }
+                begin_with(named)
+            }
         };
         let whole = followed.map(|_| Box::new(begin_with(message.metadata.clone())));
         let bytes = extent::value_bytes(&message.payload);
@@ -252,6 +257,22 @@ impl RunRecorder {
         now
     }
 
+    /// Returns a value that a function draws: that of the recorded run, or the one that it makes, which is kept.
+    pub(crate) fn draw<E>(
+        &self,
+        element: Option<&Arc<str>>,
+        kind: &str,
+        make: impl FnOnce() -> Result<Value, E>,
+    ) -> Result<Value, E> {
+        self.mark_place(element);
+        if let Some(value) = self.shared.take_drawn(kind) {
+            return Ok(value);
+        }
+        let made = make()?;
+        self.shared.keep_drawn(kind.to_owned(), made.clone());
+        Ok(made)
+    }
+
     /// Begins or ends the time in which the input of a call is computed for the recording.
     pub(super) fn set_ahead(&self, is_ahead: bool) {
         let state = &mut *self.shared.0.lock();
@@ -329,6 +350,7 @@ impl RunRecorder {
             let mut report = ReplayReport { end, ..report };
             if let Some(stand_ins) = stand_ins {
                 stand_ins.replace(&mut report.end.data);
+                report.end.errors.iter_mut().for_each(|errors| stand_ins.replace(errors));
             }
             return RecordingResult::Replayed(Box::new(report));
         }
@@ -392,6 +414,7 @@ impl RecordingParts {
     /// Makes the recording for a shadow. Its end is compared, and shown where it differs.
     fn follow(mut self, begun: RunRecording, stand_ins: &SecretStandIns<'_>) -> RunRecording {
         stand_ins.replace(&mut self.end.data);
+        self.end.errors.iter_mut().for_each(|errors| stand_ins.replace(errors));
         self.calls.append(&mut self.effects);
         RunRecording { drawn: self.drawn, calls: self.calls, end: self.end, ..begun }
     }

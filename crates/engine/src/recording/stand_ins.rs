@@ -90,6 +90,7 @@ impl<'s> SecretStandIns<'s> {
         recording.metadata.values_mut().for_each(|value| self.replace(value));
         recording.drawn.iter_mut().for_each(|drawn| self.replace(&mut drawn.value));
         self.replace(&mut recording.end.data);
+        recording.end.errors.iter_mut().for_each(|errors| self.replace(errors));
         for call in &mut recording.calls {
             self.replace(&mut call.input);
             self.replace(&mut call.answer);

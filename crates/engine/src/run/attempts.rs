@@ -1,14 +1,18 @@
 //! Tasks with retries, or with a time of their own.
 
+use std::future::poll_fn;
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 
 use super::Run;
 use super::call_guard::CallGuard;
+use crate::bounds::budget::WorkLimit;
 use crate::bounds::evaluation_budget::{EvaluationBudget, timed_out};
 use crate::builtin;
 use crate::error::TaskError;
@@ -38,7 +42,9 @@ impl Run<'_> {
                 outcome => return outcome,
             };
             let delay = match &task.retry {
-                Some(retry) if attempt < retry.attempts && retry.applies_to(&error) => {
+                Some(retry)
+                    if attempt < retry.attempts && retry.applies_to(&error) && self.has_key(task, scope) =>
+                {
                     let asked =
                         error.retry_after_secs.map(|seconds| Duration::from_secs(seconds.get().into()));
                     asked.unwrap_or_default().max(retry.delay_after(attempt, random_share()))
@@ -67,6 +73,21 @@ impl Run<'_> {
         }
     }
 
+    /// Returns `false` if a task is safe to repeat by its key alone, and the key came to none, so that none was sent.
+    fn has_key<'w>(&mut self, task: &'w GuardedTask, scope: &mut EvaluationScope<'w>) -> bool {
+        let Some(key) = &task.key else { return true };
+        let mut own = EvaluationScope::new(scope.arena(), key.reads());
+        let value = match key.copies() {
+            Some(path) => self.work.get(&mut own, path),
+            None => {
+                let context = self.work.context(&mut own, key.reads());
+                let value = self.engine.evaluator.evaluate(key, context, scope.arena());
+                value.map(|value| value.to_serde_value()).unwrap_or_default()
+            }
+        };
+        !matches!(value, Value::Null | Value::Bool(false))
+    }
+
     /// Runs a task once, within its time.
     async fn attempt<'w>(
         &mut self,
@@ -76,10 +97,8 @@ impl Run<'_> {
         context: &TraceContext,
         scope: &mut EvaluationScope<'w>,
     ) -> Result<TaskOutcome, TaskError> {
-        let limit = task.timeout.map(|timeout| Instant::now() + timeout);
-        let end_of_run = self.pace.deadline();
-        let cut_short = || describe_timeout(end_of_run, limit, task.timeout);
-        let deadline = end_of_run.into_iter().chain(limit).min();
+        let first_error = self.work.errors.len();
+        let mut time = AttemptTime::begin(task.timeout, self.pace.deadline());
         let outcome = match &task.call {
             TaskCall::Builtin(builtin) => {
                 let mut cx = builtin::BuiltinCx {
@@ -91,7 +110,7 @@ impl Run<'_> {
                     scope,
                     pace: &mut self.pace,
                 };
-                run_until(deadline, builtin.run(&mut cx)).await
+                time.spend(builtin.run(&mut cx)).await
             }
             TaskCall::Task(function) => {
                 self.work.stamp_progress(scope);
@@ -104,7 +123,7 @@ impl Run<'_> {
                     function: &step.function,
                     loop_counter: self.loop_counter,
                     written: WrittenRoots::default(),
-                    deadline,
+                    deadline: time.deadline,
                     chain: &self.chain,
                     clock: &self.engine.clock,
                     trace_context: context,
@@ -112,33 +131,59 @@ impl Run<'_> {
                 };
                 let recorded = step.recordable.as_deref().and_then(|call| call.begin(&mut cx));
                 let call = CallGuard::new(self.cancellation.as_deref(), step);
-                let outcome = run_until(deadline, function.run(&mut cx)).await;
+                let outcome = time.spend(function.run(&mut cx)).await;
                 call.finish();
                 if let Some(recorded) = recorded {
-                    let ended = outcome.as_ref().map_or_else(|| Err(cut_short()), Clone::clone);
-                    recorded.end(cx.work, &ended);
+                    recorded.end(cx.work, &outcome);
                 }
                 scope.forget(cx.written);
                 outcome
             }
         };
-        outcome.unwrap_or_else(|| Err(cut_short()))
+        if time.own.as_ref().is_some_and(|(_, limit)| limit.is_cut()) {
+            // What the task reported after that follows from it.
+            self.work.errors.truncate(first_error);
+        }
+        outcome
     }
 }
 
-/// Returns the error of a task that was cut short: by the time of the run, or by its own.
-fn describe_timeout(
-    end_of_run: Option<Instant>,
-    limit: Option<Instant>,
-    timeout: Option<Duration>,
-) -> TaskError {
-    let is_own = limit.is_some_and(|limit| end_of_run.is_none_or(|deadline| limit < deadline));
-    match timeout {
-        Some(timeout) if is_own => {
-            let text = format!("the task did not end within its timeout_ms ({})", timeout.as_millis());
-            TaskError::new(ErrorCode::Timeout, text)
+/// The time of an attempt.
+struct AttemptTime {
+    /// The end of the attempt: that of the run, or its own.
+    deadline: Option<Instant>,
+    /// Its own time, if that ends before the run.
+    own: Option<(Duration, WorkLimit)>,
+}
+
+impl AttemptTime {
+    fn begin(timeout: Option<Duration>, end_of_run: Option<Instant>) -> Self {
+        let own = timeout.map(|timeout| (timeout, Instant::now() + timeout));
+        let own = own.filter(|(_, until)| end_of_run.is_none_or(|end| *until < end));
+        let deadline = own.map(|(_, until)| until).or(end_of_run);
+        Self { deadline, own: own.map(|(timeout, until)| (timeout, WorkLimit::new(until))) }
+    }
+
+    /// Runs the work of the attempt until its end or its deadline, in the middle of an expression too.
+    ///
+    /// # Errors
+    /// Those of the work, or `TIMEOUT_ERROR`.
+    async fn spend(
+        &mut self,
+        work: impl Future<Output = Result<TaskOutcome, TaskError>>,
+    ) -> Result<TaskOutcome, TaskError> {
+        let Some((timeout, limit)) = &mut self.own else {
+            return run_until(self.deadline, work).await.unwrap_or_else(|| Err(timed_out()));
+        };
+        let mut work = pin!(work);
+        let outcome = run_until(self.deadline, poll_fn(|cx| limit.turn(|| work.as_mut().poll(cx)))).await;
+        match outcome {
+            Some(outcome) if !limit.has_stopped(&outcome) => outcome,
+            _ => {
+                let text = format!("the task did not end within its timeout_ms ({})", timeout.as_millis());
+                Err(TaskError::new(ErrorCode::Timeout, text))
+            }
         }
-        _ => timed_out(),
     }
 }
 

@@ -13,10 +13,10 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::Run;
 use super::attempts::run_until;
 use super::open_groups::CutView;
 use super::view::run_in_turns;
+use super::{End, Run};
 use crate::reads::Reads;
 use crate::scope::{Arena, EvaluationScope};
 use crate::trace::Tracer;
@@ -25,6 +25,24 @@ use crate::workflow::program::Program;
 /// The time that the `finally` of all groups which are cut short at once have together, within that of the run. Enough
 /// for a few calls; the step that cuts them short waits for it.
 const GRACE: Duration = Duration::from_secs(5);
+
+impl End {
+    /// Waits forever if the time of a group around the sweep is over, until the group drops what waits.
+    pub(super) async fn wait_if_cut(&self) {
+        if matches!(self, Self::Cut) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The ends of the time of `finally`.
+#[derive(Clone, Copy)]
+pub(super) struct CleanUpEnds {
+    /// None begins after that, and none goes on.
+    grace: Instant,
+    /// The deadline of the run that cleans up. A view that was cut short may still have that of a group inside it.
+    run: Option<Instant>,
+}
 
 impl<'e> Run<'e> {
     /// Notes that a group has begun which has a `finally`.
@@ -60,6 +78,11 @@ impl<'e> Run<'e> {
         self.pace.deadline().map_or(end, |deadline| deadline.min(end))
     }
 
+    /// Returns the ends of the time for views that are cut short now.
+    pub(super) fn clean_up_ends(&self) -> CleanUpEnds {
+        CleanUpEnds { grace: self.grace_end(), run: self.pace.deadline() }
+    }
+
     /// Runs the `finally` of the groups above a depth, which were cut short: the innermost first, none after `until`.
     /// The scopes of the run must forget what they know.
     ///
@@ -73,7 +96,8 @@ impl<'e> Run<'e> {
         Box::pin(async move {
             let views = self.open_groups.as_mut().map(|open| std::mem::take(&mut open.views));
             let mut views = views.unwrap_or_default();
-            clean_up_views(views.iter_mut().map(|view| &mut view.run), id, until).await;
+            let ends = CleanUpEnds { grace: until, run: self.pace.deadline() };
+            clean_up_views(views.iter_mut().map(|view| &mut view.run), id, ends).await;
             self.add_cut_records(views);
             while self.open_depth() > depth {
                 let finally = self.open_groups.as_mut().and_then(|open| open.finally.pop());
@@ -83,6 +107,8 @@ impl<'e> Run<'e> {
                     self.forget_cut_task();
                     // A failure of its own is among the errors; the group ends by what cut it short.
                     let _end = run_until(Some(until), self.run_program(&finally, id)).await;
+                    // One that was dropped may have left the deadline of a group inside it.
+                    self.pace.set_deadline(ends.run);
                 }
             }
             if let Some(open) = &mut self.open_groups {
@@ -115,10 +141,14 @@ impl<'e> Run<'e> {
 pub(super) async fn clean_up_views<'a, 'e: 'a>(
     views: impl Iterator<Item = &'a mut Run<'e>>,
     id: &'a Arc<str>,
-    until: Instant,
+    ends: CleanUpEnds,
 ) {
     let cut = views.filter(|view| view.has_open_groups());
-    let mut running: FuturesUnordered<_> =
-        cut.map(|view| run_in_turns(view.clean_up(0, id, until))).collect();
+    let mut running: FuturesUnordered<_> = cut
+        .map(|view| {
+            view.pace.set_deadline(ends.run);
+            run_in_turns(view.clean_up(0, id, ends.grace))
+        })
+        .collect();
     while running.next().await.is_some() {}
 }

@@ -49,7 +49,9 @@ impl Run<'_> {
         let first_error = self.work.errors.len();
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let end = self.settle(step, id, Err(error), first_error, scope);
-        self.trace_step(step, id, StepResult::Failed, started_at, Duration::ZERO, scope);
+        if !matches!(end, Some(End::Cut)) {
+            self.trace_step(step, id, StepResult::Failed, started_at, Duration::ZERO, scope);
+        }
         end.or_else(|| step.terminal.then_some(End::Stopped))
     }
 }

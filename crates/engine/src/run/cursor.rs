@@ -10,7 +10,6 @@ use crate::scope::EvaluationScope;
 use crate::workflow::program::{CompiledStep, Program, StepAction};
 
 /// The position of a sweep.
-#[derive(Default)]
 pub(super) struct SweepCursor {
     /// Index of the next task.
     at: usize,
@@ -18,6 +17,13 @@ pub(super) struct SweepCursor {
     next_span: usize,
     /// Indexes of the groups that were entered and not left, outermost first.
     open: Vec<usize>,
+}
+
+impl SweepCursor {
+    /// Returns the position before the first task.
+    pub(super) fn at_start(program: &Program) -> Self {
+        Self { at: 0, next_span: 0, open: Vec::with_capacity(program.spans.len()) }
+    }
 }
 
 impl Run<'_> {

@@ -19,7 +19,7 @@ use super::settle::failure_record;
 use super::view::{ViewRecord, run_in_turns};
 use super::{End, MAX_TASKS, Run};
 use crate::bounds::extent;
-use crate::error::{ElementIndex, RunFailure, TaskError};
+use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
 use crate::expression::Expression;
 use crate::path::{Path, WriteError};
@@ -156,8 +156,8 @@ impl ElementWork<'_, '_, '_> {
             while running.next().await.is_some() && !queue.is_stopped() {}
         }
         if self.queue.cuts_elements() {
-            let until = self.run.grace_end();
-            clean_up_views(self.views.iter_mut(), self.queue.workflow, until).await;
+            let ends = self.run.clean_up_ends();
+            clean_up_views(self.views.iter_mut(), self.queue.workflow, ends).await;
         }
         self.keep_cancelled();
         if self.run.work.changes.is_some() && !self.views.is_empty() {
@@ -457,7 +457,7 @@ impl Run<'_> {
                 (step.terminal || step.halts_on_failure).then_some(End::Stopped)
             }
             End::Failed(mut failure) => {
-                failure.error.index = failure.error.index.or(ElementIndex::new(index));
+                failure.error.add_element(index);
                 Some(End::Failed(failure))
             }
             end => Some(end),

@@ -1,6 +1,9 @@
 //! Groups with a frame: members at once, `on_error`, `finally` and a time of their own.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -9,11 +12,11 @@ use serde_json::Value;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
 
-use super::attempts::run_until;
 use super::cleanup::clean_up_views;
 use super::settle::failure_record;
 use super::view::run_in_turns;
 use super::{End, Run};
+use crate::bounds::budget::{self, WorkLimit};
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
 use crate::path::Path;
@@ -96,6 +99,7 @@ impl Run<'_> {
             };
             scope.forget(WrittenRoots::ALL);
         }
+        end.wait_if_cut().await;
         if let Some(finally) = &frame.finally {
             self.close_group();
             // The time of the run is over for `finally` too.
@@ -119,7 +123,10 @@ impl Run<'_> {
         let end = match &group.frame.members {
             GroupMembers::InOrder(program) => {
                 let depth = self.open_depth();
-                let end = run_until(group.limit, self.run_program(program, group.id)).await;
+                let around = self.pace.deadline();
+                self.pace.set_deadline(group.limit.or(around));
+                let end = run_within(group.limit, self.run_program(program, group.id)).await;
+                self.pace.set_deadline(around);
                 if end.is_none() {
                     let until = self.grace_end();
                     self.clean_up(depth, group.id, until).await;
@@ -151,44 +158,30 @@ impl Run<'_> {
         programs: &[Program],
         scope: &mut EvaluationScope<'_>,
     ) -> Option<End> {
-        let views = match self.open_views(programs.len(), group.context, scope).await {
+        let around = self.pace.deadline();
+        self.pace.set_deadline(group.limit.or(around));
+        let views = self.open_views(programs.len(), group.context, scope).await;
+        self.pace.set_deadline(around);
+        let views = match views {
             Ok(views) => views,
             Err(error) => return self.fail_step(group.step, group.id, error, scope),
         };
         let mut work = MemberWork { run: &mut *self, views };
-        let mut is_in_time = true;
-        let mut end = End::Completed;
-        {
-            let members = work.views.iter_mut().zip(programs);
-            let mut running: FuturesUnordered<_> = members
-                .map(|(view, program)| run_in_turns(view.run_member(program, programs.len(), group.id)))
-                .collect();
-            loop {
-                match run_until(group.limit, running.next()).await {
-                    None => {
-                        is_in_time = false;
-                        break;
-                    }
-                    Some(None) => break,
-                    Some(Some(End::Completed)) => {}
-                    Some(Some(End::Stopped)) => end = End::Stopped,
-                    Some(Some(failed)) => {
-                        end = failed;
-                        break;
-                    }
-                }
-            }
-        }
-        let has_failed = !is_in_time || !matches!(end, End::Completed | End::Stopped);
-        if has_failed && !matches!(end, End::Expired(_)) {
-            let until = work.run.grace_end();
-            clean_up_views(work.views.iter_mut(), group.id, until).await;
+        let members = work.views.iter_mut().zip(programs);
+        let running: FuturesUnordered<_> = members
+            .map(|(view, program)| run_in_turns(view.run_member(program, programs.len(), group.id)))
+            .collect();
+        let end = run_within(group.limit, end_of_members(running)).await;
+        let has_failed = !matches!(end, Some(End::Completed | End::Stopped));
+        if has_failed && !matches!(end, Some(End::Expired(_))) {
+            let ends = work.run.clean_up_ends();
+            clean_up_views(work.views.iter_mut(), group.id, ends).await;
         }
         work.add_records(scope);
         let mut views = std::mem::take(&mut work.views);
         drop(work);
         if has_failed {
-            return is_in_time.then_some(end);
+            return end;
         }
         for view in &mut views {
             for (path, value) in view.work.take_changes() {
@@ -208,7 +201,7 @@ impl Run<'_> {
         if let Some(tracer) = &mut self.work.tracer {
             tracer.extend_last(snapshot, &[]);
         }
-        Some(end)
+        end
     }
 
     /// Records that the members of a group did not end in time.
@@ -225,6 +218,43 @@ impl Run<'_> {
         self.abort(group.id, format!("stopped by the group \"{}\"", group.step.id));
         End::Failed(Box::new(RunFailure::new(error)))
     }
+}
+
+/// Waits for members that run at once. Returns the end of the first one that fails; else their common one.
+async fn end_of_members<F: Future<Output = End>>(mut running: FuturesUnordered<F>) -> End {
+    let mut end = End::Completed;
+    while let Some(next) = running.next().await {
+        match next {
+            End::Completed => {}
+            End::Stopped => end = End::Stopped,
+            failed => return failed,
+        }
+    }
+    end
+}
+
+/// Runs the members of a group until their end; `None` if the time of the group is over before. That cuts short a
+/// member in the middle of an expression too.
+///
+/// The time is looked at before the members: what they make of their own deadline, which is the same, does not count.
+async fn run_within(limit: Option<Instant>, members: impl Future<Output = End>) -> Option<End> {
+    let Some(until) = limit else { return Some(members.await) };
+    let mut limit = WorkLimit::new(until);
+    let mut time = pin!(tokio::time::sleep_until(until));
+    let mut members = pin!(members);
+    let end = poll_fn(|cx| {
+        if time.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        let end = limit.turn(|| members.as_mut().poll(cx));
+        if limit.is_cut() { Poll::Ready(None) } else { end.map(Some) }
+    })
+    .await;
+    if end.is_none() && budget::is_part_over() {
+        // The time of a group around this one is over too.
+        End::Cut.wait_if_cut().await;
+    }
+    end
 }
 
 /// Returns the path at which `on_error` finds the failure.
@@ -244,6 +274,9 @@ fn describe_failure(error: &TaskError) -> Value {
     });
     if let Some(index) = error.index {
         failure["index"] = index.get().into();
+    }
+    if let Some(indexes) = &error.indexes {
+        failure["indexes"] = indexes.as_slice().into();
     }
     if let Some(body) = &error.body {
         failure["body"] = Value::clone(body);

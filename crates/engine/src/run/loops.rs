@@ -41,7 +41,7 @@ impl Run<'_> {
             let first_error = self.work.errors.len();
             let mut arena = Arena::lease();
             match self.sweep(setup, id, &mut arena).await {
-                End::Completed => {}
+                End::Completed | End::Cut => {}
                 End::Stopped => return Err(None),
                 End::Failed(failure) if continue_on_error => {
                     self.tolerate(first_error, &failure);
@@ -121,7 +121,7 @@ impl Run<'_> {
         let reason = "stopped by its loop";
         match self.expire(id, error.clone(), reason) {
             End::Failed(failure) | End::Expired(failure) => failure,
-            End::Completed | End::Stopped => Box::new(RunFailure::new(error)),
+            End::Completed | End::Stopped | End::Cut => Box::new(RunFailure::new(error)),
         }
     }
 }

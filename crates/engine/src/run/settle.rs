@@ -37,6 +37,10 @@ impl Run<'_> {
             Ok(TaskOutcome::Success) => 200,
             Ok(TaskOutcome::Partial) => 207,
             Ok(TaskOutcome::Halt) => 299,
+            Ok(TaskOutcome::Status(400..)) | Err(_) if budget::is_part_over() => {
+                self.work.errors.truncate(first_error);
+                return Some(End::Cut);
+            }
             Ok(TaskOutcome::Status(status)) => {
                 let mut new = self.work.errors.iter().skip(first_error);
                 if status >= 500 && !new.any(|error| error.code == ErrorCode::TaskStatus) {
@@ -129,8 +133,11 @@ impl Run<'_> {
         self.work.errors.extend(caught.into_iter().filter(|error| error.code != ErrorCode::Workflow));
     }
 
-    /// Ends a run between two tasks, whatever tolerates errors.
+    /// Ends a run between two tasks, whatever tolerates errors; or the part of it whose time is over.
     pub(super) fn expire(&mut self, id: &Arc<str>, mut error: TaskError, reason: &str) -> End {
+        if error.is_deadline && budget::is_part_over() {
+            return End::Cut;
+        }
         error.workflow_id = Some(Arc::clone(id));
         error.timestamp = self.now;
         self.work.errors.push(error.clone());

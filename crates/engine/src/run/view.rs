@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Run;
 use crate::bounds::evaluation_budget::EvaluationBudget;
 use crate::bounds::extent::describe_bytes;
-use crate::error::{ElementIndex, TaskError};
+use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::run_state::RunState;
 use crate::scope::EvaluationScope;
@@ -147,9 +147,11 @@ impl<'e> Run<'e> {
         index: Option<usize>,
         scope: &mut EvaluationScope<'_>,
     ) {
-        let element = index.and_then(ElementIndex::new);
-        let errors = record.errors.into_iter();
-        self.work.errors.extend(errors.map(|error| TaskError { index: error.index.or(element), ..error }));
+        let mut errors = record.errors;
+        if let Some(index) = index {
+            errors.iter_mut().for_each(|error| error.add_element(index));
+        }
+        self.work.errors.append(&mut errors);
         let entries = record.audit_trail.into_iter();
         for entry in entries.map(|entry| AuditTrailEntry { index: entry.index.or(index), ..entry }) {
             self.work.record_task(entry);
@@ -166,10 +168,24 @@ impl<'e> Run<'e> {
             }
         }
         for mut failure in record.failures {
-            if let Some(index) = index.filter(|_| !failure.contains_key("index")) {
-                failure.insert("index".into(), index.into());
+            if let Some(index) = index {
+                add_element(&mut failure, index);
             }
             self.work.record_failure(scope, failure);
         }
     }
+}
+
+/// Names the element of a fan-out around a recorded failure, and around those that it names.
+fn add_element(failure: &mut Map<String, Value>, outer: usize) {
+    let Some(inner) = failure.get("index").cloned() else {
+        failure.insert("index".into(), outer.into());
+        return;
+    };
+    let mut indexes = vec![Value::from(outer)];
+    match failure.remove("indexes") {
+        Some(Value::Array(named)) => indexes.extend(named),
+        _ => indexes.push(inner),
+    }
+    failure.insert("indexes".into(), indexes.into());
 }

@@ -17,7 +17,7 @@ use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 
 pub(crate) use input::SentInput;
-pub(crate) use task::{ShadowFunction, StubFunction};
+pub(crate) use task::{ReplaceableFunction, ShadowFunction, StubFunction};
 
 /// The target that matches every other one.
 const ANY: &str = "*";
@@ -59,7 +59,7 @@ pub struct StubCall {
 
 impl Stubs {
     /// Reads `{function: {target: answer}}`. A target is a connector or channel, one of these for a single
-    /// task (`shop#load`), or `*` for any other. An answer
+    /// task (`shop#load`) or for an element of its list (`shop#load[2]`), or `*` for any other. An answer
     /// `{"$error": {"code", "message"?, "status"?, "body"?}}` fails the task.
     ///
     /// # Errors
@@ -83,11 +83,20 @@ impl Stubs {
         if errors.is_empty() { Ok(Self { answers: Arc::new(answers) }) } else { Err(errors) }
     }
 
-    /// Returns the answer to a call: that for the task, else that for the target, else that for any.
-    pub(crate) fn answer(&self, function: &str, target: Option<&str>, task: &str) -> Option<&StubAnswer> {
+    /// Returns the answer to a call: that for the element of the task, else that for the task, else that for the target,
+    /// else that for any.
+    pub(crate) fn answer(
+        &self,
+        function: &str,
+        target: Option<&str>,
+        task: &str,
+        index: Option<usize>,
+    ) -> Option<&StubAnswer> {
         let targets = self.answers.get(function)?;
-        let named = target
-            .and_then(|target| targets.get(&format!("{target}#{task}")).or_else(|| targets.get(target)));
+        let named = target.and_then(|target| {
+            let of_element = index.and_then(|index| targets.get(&format!("{target}#{task}[{index}]")));
+            of_element.or_else(|| targets.get(&format!("{target}#{task}"))).or_else(|| targets.get(target))
+        });
         named.or_else(|| targets.get(ANY))
     }
 }
@@ -115,9 +124,9 @@ impl StubCall {
     }
 }
 
-/// Returns the entry of a function that reaches outside the engine.
+/// Returns the entry of a function for which stubs answer: one that reaches outside the engine, or one of a plugin.
 pub(crate) fn find_stubbable(catalogue: &Catalogue, function: &str) -> Option<&'static FunctionEntry> {
-    catalogue.find(function).filter(|entry| entry.target != FunctionTarget::None)
+    catalogue.find(function).filter(|entry| entry.is_stubbable())
 }
 
 /// Returns the entry of a function whose answers a shadow needs: one that reaches outside the engine, or has effects
@@ -128,8 +137,7 @@ pub(crate) fn find_answerable(catalogue: &Catalogue, function: &str) -> Option<&
 }
 
 fn unknown(catalogue: &Catalogue, path: String, function: &str) -> FieldError {
-    let entries = catalogue.entries().filter(|entry| entry.target != FunctionTarget::None);
-    let entries = entries.map(|entry| entry.name);
+    let entries = catalogue.entries().filter(|entry| entry.is_stubbable()).map(|entry| entry.name);
     let message = match nearest(function, entries) {
         Some(near) => {
             format!("no function of this name calls a connector or a channel; did you mean {near}?")

@@ -39,6 +39,34 @@ impl StubTask {
     }
 }
 
+/// A function of a plugin in a trial: it runs if no stub answers for it.
+pub(crate) struct ReplaceableFunction(pub(crate) Arc<dyn Function>);
+
+impl Function for ReplaceableFunction {
+    fn entry(&self) -> &'static FunctionEntry {
+        self.0.entry()
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        let live = self.0.compile(input, cx)?;
+        Ok(Box::new(ReplaceableTask { stub: StubTask::compile(self.entry(), input, cx)?, live }))
+    }
+}
+
+/// A task of a trial whose function may run.
+struct ReplaceableTask {
+    stub: StubTask,
+    live: Box<dyn CompiledTask>,
+}
+
+impl CompiledTask for ReplaceableTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
+        let is_answered = cx.work.stubs.answer(self.stub.function, None, cx.task_id(), None).is_some();
+        // A run over a recording has no stubs.
+        if is_answered && cx.work.recorder.is_none() { self.stub.run(cx) } else { self.live.run(cx) }
+    }
+}
+
 /// A function in a shadow: its calls get the answers of the run that the shadow follows.
 pub(crate) struct ShadowFunction {
     /// The function itself.
@@ -121,7 +149,8 @@ impl CompiledTask for StubTask {
             }
             redaction.mask(&mut input);
             let task_id = cx.task_id().to_owned();
-            let answer = cx.work.stubs.answer(self.function, target.as_deref(), &task_id).cloned();
+            let index = innermost_index(cx.work.element_place());
+            let answer = cx.work.stubs.answer(self.function, target.as_deref(), &task_id, index).cloned();
             let missing = || self.missing(target.as_deref().unwrap_or(ANY));
             let answer = answer.ok_or_else(missing);
             let target = target.map(|target| redaction.mask_text(target));

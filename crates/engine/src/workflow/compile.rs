@@ -15,7 +15,7 @@ use crate::expression::Condition;
 use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::reads::Reads;
 use crate::recording::{MetadataReads, RecordableCall};
-use crate::stubs::{self, ShadowFunction, StubFunction};
+use crate::stubs::{self, ReplaceableFunction, ShadowFunction, StubFunction};
 use crate::workflow::authored::authored_input;
 use crate::workflow::program::{CompiledStep, CompiledWorkflow, Program, Span, StepNames, TaskCall};
 use crate::workflow::retry_spec::only_reads;
@@ -240,8 +240,13 @@ impl Assembly<'_> {
         let catalogue = &self.engine.catalogue;
         match self.calls {
             CallMode::Live => None,
-            CallMode::Stubbed => stubs::find_stubbable(catalogue, name)
-                .map(|entry| Arc::new(StubFunction(entry)) as Arc<dyn Function>),
+            CallMode::Stubbed => {
+                let entry = stubs::find_stubbable(catalogue, name)?;
+                if entry.component_digest.is_none() {
+                    return Some(Arc::new(StubFunction(entry)));
+                }
+                Some(Arc::new(ReplaceableFunction(self.engine.find_function(name)?)))
+            }
             CallMode::Shadow => {
                 stubs::find_answerable(catalogue, name)?;
                 let function = Arc::clone(self.engine.functions.get(name)?);
@@ -268,7 +273,7 @@ impl Assembly<'_> {
             return built.map(TaskCall::Builtin).ok_or_else(|| self.problems(&errors));
         }
         let stub = self.stand_in(name, task);
-        let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
+        let Some(function) = stub.or_else(|| self.engine.find_function(name)) else {
             if let Some(message) = self.engine.catalogue.absence(name) {
                 let (workflow, at) = (self.workflow.into(), format!("task \"{id}\""));
                 return Err(CompileError::Invalid { workflow, at, message });

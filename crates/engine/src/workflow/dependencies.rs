@@ -47,6 +47,8 @@ pub struct Dependencies {
     pub channels: Vec<String>,
     /// Every call of a channel, in the order of the tasks.
     pub channel_calls: Vec<ChannelCallUse>,
+    /// Ids of the plugins whose functions are called, each once, in the order of the tasks.
+    pub plugins: Vec<String>,
     /// True if a called channel is chosen at run time, so that `channels` cannot be complete.
     pub has_dynamic_channel_calls: bool,
 }
@@ -60,6 +62,8 @@ impl Dependencies {
         }
         let mut named = HashSet::new();
         dependencies.channels.retain(|channel| named.insert(channel.clone()));
+        let mut called = HashSet::new();
+        dependencies.plugins.retain(|plugin| called.insert(plugin.clone()));
         dependencies
     }
 
@@ -78,6 +82,10 @@ impl Dependencies {
     }
 
     fn add_task(&mut self, catalogue: &Catalogue, function: &str, input: &Value, path: &str) {
+        // The names of functions of plugins alone have a dot. The catalogue need not have the plugin.
+        if let Some((plugin, _)) = function.split_once('.') {
+            self.plugins.push(plugin.to_owned());
+        }
         let Some(entry) = catalogue.find(function) else { return };
         match (entry.target, input["connector"].as_str()) {
             (FunctionTarget::Channel, _) => self.add_channel_call(input, path),

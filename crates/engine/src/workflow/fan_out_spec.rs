@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use svc_model::FieldError;
 
 use crate::catalogue::{Catalogue, DefaultOutput};
-use crate::path::{self, Path};
+use crate::path::{self, Path, Root};
 use crate::workflow::authored::authored_input;
 use crate::workflow::retry_spec::whole_number;
 
@@ -40,45 +40,21 @@ impl<'d> FanOutSpec<'d> {
             return None;
         }
         let before = errors.len();
-        if block["over"].is_null() {
-            errors.push(FieldError::required(format!("{at}.over")));
+        match block.get("over") {
+            None => errors.push(FieldError::required(format!("{at}.over"))),
+            Some(over) => refuse_other_literal(over, &format!("{at}.over"), errors),
         }
-        refuse_other_literal(&block["over"], &format!("{at}.over"), errors);
-        let element = match &block["as"] {
-            Value::Null => below_temp_data(DEFAULT_ELEMENT),
-            value => element_path(value, &format!("{at}.as"), errors),
-        };
-        let index = match &block["index_as"] {
-            Value::Null => None,
-            value => element_path(value, &format!("{at}.index_as"), errors),
-        };
-        if index.is_some() && index == element {
-            errors.push(FieldError::invalid(format!("{at}.index_as"), "another key than that of 'as'"));
-        }
+        let (element, index) = parse_keys(block, &at, errors);
         let max_concurrency = match &block["max_concurrency"] {
             Value::Null => Some(1),
             value => whole_number(value, &format!("{at}.max_concurrency"), 1, MAX_CONCURRENCY, errors),
         };
-        let into = match &block["into"] {
-            Value::Null => {
-                errors.push(FieldError::required(format!("{at}.into")));
-                None
-            }
-            value => target_path(value, &format!("{at}.into"), errors),
-        };
+        let into = parse_into(block, &at, errors);
         let collect = match &block["collect"] {
             Value::Null => default_collect(catalogue, step, &at, errors),
             value => source_path(value, &format!("{at}.collect"), errors),
         };
-        let continue_on_error = match &block["continue_on_error"] {
-            Value::Null => false,
-            Value::Bool(flag) => *flag,
-            other => {
-                let at = format!("{at}.continue_on_error");
-                errors.push(FieldError::type_mismatch(at, "boolean", other));
-                false
-            }
-        };
+        let continue_on_error = parse_tolerance(block, &at, errors);
         let max_concurrency = usize::try_from(max_concurrency?).ok()?;
         let (element, collect, into) = (element?, collect?, into?);
         (errors.len() == before).then_some(Self {
@@ -93,9 +69,53 @@ impl<'d> FanOutSpec<'d> {
     }
 }
 
+/// Reads the paths of the element and of its index.
+fn parse_keys(block: &Value, at: &str, errors: &mut Vec<FieldError>) -> (Option<Path>, Option<Path>) {
+    let element = match &block["as"] {
+        Value::Null => below_temp_data(DEFAULT_ELEMENT),
+        value => element_path(value, &format!("{at}.as"), errors),
+    };
+    let index = match &block["index_as"] {
+        Value::Null => None,
+        value => element_path(value, &format!("{at}.index_as"), errors),
+    };
+    if index.is_some() && index == element {
+        errors.push(FieldError::invalid(format!("{at}.index_as"), "another key than that of 'as'"));
+    }
+    (element, index)
+}
+
+/// Reads the path of the list of values, which is required.
+fn parse_into(block: &Value, at: &str, errors: &mut Vec<FieldError>) -> Option<Path> {
+    match &block["into"] {
+        Value::Null => {
+            errors.push(FieldError::required(format!("{at}.into")));
+            None
+        }
+        value => target_path(value, &format!("{at}.into"), errors),
+    }
+}
+
+fn parse_tolerance(block: &Value, at: &str, errors: &mut Vec<FieldError>) -> bool {
+    match &block["continue_on_error"] {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        other => {
+            errors.push(FieldError::type_mismatch(format!("{at}.continue_on_error"), "boolean", other));
+            false
+        }
+    }
+}
+
 /// Refuses a literal that is no list: every run would fail by it. Mostly it is a path that was meant to be read.
 pub(crate) fn refuse_other_literal(over: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    if matches!(over, Value::Bool(_) | Value::Number(_) | Value::String(_)) {
+    let is_other = match over {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        // An object of one member calls an operator.
+        Value::Object(members) => members.len() != 1,
+        Value::Array(_) => false,
+    };
+    if is_other {
         let message = "an expression that gives a list, such as {\"var\": \"payload.items\"}";
         errors.push(FieldError::invalid(at, message));
     }
@@ -126,6 +146,9 @@ fn target_path(value: &Value, at: &str, errors: &mut Vec<FieldError>) -> Option<
         return None;
     };
     let path = Path::parse_target(text).map_err(|error| error.to_string()).and_then(|path| {
+        if *path.root() == Root::Metadata && path.segments().is_empty() {
+            return Err("metadata itself is no list; name a path below it".to_owned());
+        }
         path::check(None, path.segments(), &Value::Null, usize::MAX).map_err(|error| error.to_string())?;
         Ok(path)
     });
@@ -187,6 +210,7 @@ fn output_path(catalogue: &Catalogue, function: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use svc_model::FieldCode;
 
     use super::*;
     use crate::engine::Engine;
@@ -232,13 +256,28 @@ mod tests {
     }
 
     #[test]
+    fn null_as_list_is_no_missing_key() {
+        let code = |block: Value| {
+            let (engine, mut errors) = (Engine::builder().build(), Vec::new());
+            let step = json!({"function": {"name": "log", "input": {"message": "m"}}, "for_each": block});
+            FanOutSpec::parse(engine.catalogue(), step.as_object().unwrap(), "tasks[0]", &mut errors);
+            errors.into_iter().find(|error| error.path == "tasks[0].for_each.over").unwrap().code
+        };
+        assert_eq!(code(json!({"over": null, "into": "data.x"})), FieldCode::Invalid);
+        assert_eq!(code(json!({"into": "data.x"})), FieldCode::Required);
+    }
+
+    #[test]
     fn malformed_blocks_are_refused_at_their_path() {
         for (block, path) in [
             (json!([]), "tasks[0].for_each"),
             (json!({"into": "data.list"}), "tasks[0].for_each.over"),
             (json!({"over": "payload.items", "into": "data.x"}), "tasks[0].for_each.over"),
             (json!({"over": []}), "tasks[0].for_each.into"),
+            (json!({"over": {"a": 1, "b": []}, "into": "data.x"}), "tasks[0].for_each.over"),
+            (json!({"over": {}, "into": "data.x"}), "tasks[0].for_each.over"),
             (json!({"over": [], "into": "payload.x"}), "tasks[0].for_each.into"),
+            (json!({"over": [], "into": "metadata"}), "tasks[0].for_each.into"),
             (json!({"over": [], "into": "data.x", "as": "a.b"}), "tasks[0].for_each.as"),
             (json!({"over": [], "into": "data.x", "as": "7"}), "tasks[0].for_each.as"),
             (json!({"over": [], "into": "data.x", "index_as": "item"}), "tasks[0].for_each.index_as"),

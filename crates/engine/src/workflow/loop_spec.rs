@@ -68,23 +68,30 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
         }
     };
     let has_list = !block["over"].is_null();
-    refuse_other_literal(&block["over"], "loop.over", errors);
+    if has_list {
+        refuse_other_literal(&block["over"], "loop.over", errors);
+    }
     let element = match &block["as"] {
+        Value::Null if !has_list => None,
         Value::Null => Path::parse(&format!("temp_data.{DEFAULT_ELEMENT}")).ok(),
+        _ if !has_list => {
+            let message = "names the element of a list: give the loop its list by 'over', or leave 'as' out";
+            errors.push(FieldError::invalid("loop.as", message));
+            None
+        }
         value => element_path(value, "loop.as", errors),
     };
     let scratch = match &block["scratch"] {
         Value::Null => None,
         value => element_path(value, "loop.scratch", errors),
     };
-    if block["max"].is_null() && !has_list {
+    if block["max"].is_null() && block["as"].is_null() && !has_list {
         errors.push(FieldError::required("loop.max"));
     }
     let init = integer(block, "init", errors).unwrap_or(0);
     let increment = integer(block, "increment", errors).unwrap_or(1);
     let max = integer(block, "max", errors);
     check_bounds(init, increment, max, ceiling, errors);
-    let element = element.filter(|_| has_list);
     refuse_shared_keys(counter.as_ref(), element.as_ref(), scratch.as_ref(), errors);
     (errors.len() == before).then_some(LoopBlock { counter, init, increment, max, element, scratch })
 }

@@ -67,6 +67,12 @@ impl CompiledWorkflow {
             || list.is_some_and(|list| !list.over.reads().metadata.is_nothing())
     }
 
+    /// Returns `true` if a task calls a function of a plugin, which another version of the plugin may replace. Their
+    /// names alone have a dot.
+    pub fn calls_plugins(&self) -> bool {
+        self.names.iter().any(|names| names.function.contains('.'))
+    }
+
     /// Ids of its tasks, in order.
     pub fn task_ids(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|names| &*names.id)
@@ -197,6 +203,8 @@ impl From<TaskCall> for StepAction {
 pub(crate) struct GuardedTask {
     pub(crate) call: TaskCall,
     pub(crate) retry: Option<TaskRetry>,
+    /// The key without which there is no further attempt, for a task that is safe to repeat by its key alone.
+    pub(crate) key: Option<Expression>,
     /// The time of one attempt.
     pub(crate) timeout: Option<Duration>,
 }

@@ -144,6 +144,15 @@ pub(crate) fn whole_number(
     number
 }
 
+/// The condition under which a task may be called again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repetition {
+    Always,
+    /// The call sends an `Idempotency-Key`.
+    WithKey,
+    Never,
+}
+
 /// Refuses retries of a function whose second call may have a second effect, unless the author allows it.
 fn refuse_unsafe(
     catalogue: &Catalogue,
@@ -154,12 +163,11 @@ fn refuse_unsafe(
 ) {
     let Some(function) = step.get("function") else { return };
     let Some(name) = function["name"].as_str() else { return };
-    let is_declared = matches!(
-        step.get("retry_safety").and_then(Value::as_str),
-        Some("pure" | "read" | "idempotent_write")
-    );
-    if block["unsafe"] == true || is_declared || is_repeatable(catalogue, name, authored_input(function)) {
-        return;
+    let has_key = || !matches!(authored_input(function)["idempotency_key"], Value::Null | Value::Bool(false));
+    match judge_repetition(catalogue, step, block) {
+        Repetition::Always => return,
+        Repetition::WithKey if has_key() => return,
+        Repetition::WithKey | Repetition::Never => {}
     }
     let message = format!(
         "\"{name}\" is not safe to repeat: a failed attempt may have had its effect; \
@@ -168,17 +176,30 @@ fn refuse_unsafe(
     errors.push(FieldError::invalid(format!("{at}.retry"), message));
 }
 
-fn is_repeatable(catalogue: &Catalogue, name: &str, input: &Value) -> bool {
-    let Some(entry) = catalogue.find(name) else { return true };
-    match entry.retry_safety {
-        "pure" | "read" | "idempotent_write" => true,
-        "depends_on:method" => {
-            let method = input["method"].as_str().unwrap_or("GET");
-            let has_key = !matches!(input["idempotency_key"], Value::Null | Value::Bool(false));
-            has_key || REPEATABLE_METHODS.contains(&method.to_ascii_uppercase().as_str())
-        }
-        _ => false,
+fn judge_repetition(catalogue: &Catalogue, step: &Map<String, Value>, block: &Value) -> Repetition {
+    let function = step.get("function").unwrap_or(&Value::Null);
+    let is_declared = matches!(
+        step.get("retry_safety").and_then(Value::as_str),
+        Some("pure" | "read" | "idempotent_write")
+    );
+    if block["unsafe"] == true || is_declared {
+        return Repetition::Always;
     }
+    let entry = function["name"].as_str().and_then(|name| catalogue.find(name));
+    let method = || authored_input(function)["method"].as_str().unwrap_or("GET").to_ascii_uppercase();
+    match entry.map(|entry| entry.retry_safety) {
+        None | Some("pure" | "read" | "idempotent_write") => Repetition::Always,
+        Some("depends_on:method") if REPEATABLE_METHODS.contains(&method().as_str()) => Repetition::Always,
+        Some("depends_on:method") => Repetition::WithKey,
+        Some(_) => Repetition::Never,
+    }
+}
+
+/// Returns the expression of a key without which another attempt of a task may have a second effect.
+pub(crate) fn required_key<'s>(catalogue: &Catalogue, step: &'s Map<String, Value>) -> Option<&'s Value> {
+    let block = step.get("retry").filter(|block| !block.is_null())?;
+    let key = authored_input(step.get("function")?).get("idempotency_key").filter(|key| key.is_object())?;
+    (judge_repetition(catalogue, step, block) == Repetition::WithKey).then_some(key)
 }
 
 fn parse_retry(block: &Value, at: &str, errors: &mut Vec<FieldError>) -> Option<TaskRetry> {

@@ -215,14 +215,6 @@ fn multi_member_object_as_condition_is_refused() {
 }
 
 #[test]
-fn misspelt_var_in_folded_input_is_warned_of() {
-    let fields = json!({"connector": "c", "query": "q", "params": [{"vr": "data.x"}, {"a": "plain"}], "output": "data.y"});
-    let warnings = input("db_read", fields).warnings;
-    let inside: Vec<_> = warnings.iter().filter(|field| field.contains(".input.")).collect();
-    assert_eq!(inside, ["tasks[0].function.input.params[0].vr"]);
-}
-
-#[test]
 fn both_spellings_of_one_field_are_refused() {
     let fields = json!({"connector": "c", "output": "data.x", "response_path": "data.y"});
     assert_eq!(input("http_call", fields).errors, [field_error("response_path", FieldCode::DuplicateField)]);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_engine::{EngineLimits, RunOptions, TraceOptions};
+use svc_model::{FieldCode, WorkflowChecks as _};
 
 use crate::suppliers::{Suppliers, assert_time, errors, set, supply, with};
-use crate::support::compile;
+use crate::support::{compile, workflow};
 
 /// A task that asks a supplier for each element of the payload.
 fn ask_each(more: Value) -> Value {
@@ -16,6 +17,27 @@ fn ask_each(more: Value) -> Value {
     let mut block = json!({"over": {"var": "payload"}, "into": "data.answers"});
     block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     with(supply("ask", input), json!({"for_each": block}))
+}
+
+#[test]
+fn list_that_calls_no_operator_is_refused() {
+    let engine = Suppliers::default().engine;
+    let write = with(set("write", "data.x", json!(1)), json!({"name": "Write"}));
+    let block = |over: Value| json!({"over": over, "into": "data.list", "collect": "data.x"});
+    let each = |over: Value| json!({"tasks": [with(write.clone(), json!({"for_each": block(over)}))]});
+    let unknown = json!({"mapp": [[1], {"var": ""}]});
+    for (document, refused) in [
+        (each(unknown.clone()), Some("tasks[0].for_each.over.mapp")),
+        (json!({"tasks": [write], "loop": {"over": unknown}}), Some("loop.over.mapp")),
+        (each(json!({"map": [[{"name": "a"}], {"name": {"var": "name"}}]})), None),
+        (each(json!([{"name": "a"}])), None),
+    ] {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        engine.check(&workflow(&document).content, &mut errors, &mut warnings);
+        let found: Vec<_> = errors.iter().map(|error| (error.path.as_str(), error.code)).collect();
+        let expected: Vec<_> = refused.map(|path| (path, FieldCode::UnknownOperator)).into_iter().collect();
+        assert_eq!(found, expected, "{document}");
+    }
 }
 
 fn after(ms: u64, answer: &str) -> Value {
@@ -337,6 +359,25 @@ fn fan_outs_nest_within_each_other() {
     assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
     assert_eq!(outcome.message.data, json!({"rows": [[11, 12], [21, 22]]}));
     assert_eq!(outcome.message.temp_data, json!({}));
+}
+
+#[test]
+fn errors_of_nested_lists_name_all_indexes() {
+    let suppliers = Suppliers::default();
+    let block = json!({"over": [1, 2], "as": "cell", "into": "temp_data.cells", "continue_on_error": true});
+    let ask = supply("ask", json!({"answer": 1, "fails": 9, "output": "data.answer"}));
+    let outer = json!({"id": "rows", "tasks": [with(ask, json!({"for_each": block}))], "for_each": {
+        "over": [10, 20], "as": "row", "into": "data.rows", "collect": "temp_data.cells"}});
+    let (outcome, _) = suppliers.run_tasks(json!([outer]), json!(null));
+    assert_eq!(outcome.message.data, json!({"rows": [[null, null], [null, null]]}));
+    assert_eq!(errors(&outcome), [0, 1, 0, 1].map(|n| ("IO_ERROR", "ask".to_owned(), Some(n))));
+    let expected = [[0, 0], [0, 1], [1, 0], [1, 1]];
+    let indexes: Vec<_> =
+        outcome.errors.iter().map(|error| error.indexes.as_ref().unwrap().as_slice().to_vec()).collect();
+    assert_eq!(indexes, expected);
+    let records = outcome.message.metadata["_svc_errors"].as_array().unwrap();
+    let indexes: Vec<_> = records.iter().map(|record| record["indexes"].clone()).collect();
+    assert_eq!(indexes, expected.map(|indexes| json!(indexes)));
 }
 
 #[test]

@@ -87,6 +87,30 @@ fn unsafe_function_needs_leave_to_be_retried() {
 }
 
 #[test]
+fn task_without_its_key_is_not_repeated() {
+    let key = json!({"var": "payload.key"});
+    for (method, key, payload, calls) in [
+        ("POST", &key, json!({"key": "k"}), 3),
+        ("POST", &key, json!({}), 1),
+        ("POST", &key, json!({"key": false}), 1),
+        ("POST", &json!({"if": [{"var": "payload.key"}, true, null]}), json!({}), 1),
+        ("POST", &json!(true), json!({}), 3),
+        ("PUT", &key, json!({}), 3),
+    ] {
+        let suppliers = Suppliers::default();
+        let input = json!({"fails": 99, "method": method, "idempotency_key": key});
+        let mut task = retried(input, json!({"attempts": 3, "delay": "1ms"}));
+        task["function"]["name"] = json!("send");
+        let (outcome, _) = suppliers.run_tasks(json!([task]), payload);
+        assert_eq!(outcome.failure.unwrap().error.code.name(), "IO_ERROR");
+        assert_eq!(suppliers.log.lock().keys.len(), calls, "{method} {key}");
+        task["retry"]["unsafe"] = json!(true);
+        suppliers.run_tasks(json!([task]), json!({}));
+        assert_eq!(suppliers.log.lock().keys.len(), calls + 3, "{method} {key}");
+    }
+}
+
+#[test]
 fn task_ends_with_its_own_time() {
     let suppliers = Suppliers::default();
     let options = RunOptions { deadline: Some(Duration::from_secs(60)), ..RunOptions::default() };
@@ -184,6 +208,69 @@ fn group_time_bounds_all_members() {
 }
 
 #[test]
+fn calls_have_the_lesser_time_around_them() {
+    let suppliers = Suppliers::default();
+    let call = |id: &str, ms: u64| supply(id, json!({"ms": ms, "output": "data.x"}));
+    let quick = with(call("quick", 5), json!({"timeout_ms": 20}));
+    let each = with(call("each", 5), json!({"for_each": {"over": [1], "into": "data.list"}}));
+    let inner = json!({"id": "inner", "timeout_ms": 50, "tasks": [call("inside", 5)]});
+    let members = json!([call("member", 0), set("other", "data.y", json!(1))]);
+    let wide = json!({"id": "wide", "timeout_ms": 9000, "parallel": true, "tasks": members});
+    let tasks = json!([call("first", 10), quick, each, inner, wide]);
+    let group = with(guarded_group(tasks), json!({"timeout_ms": 100}));
+    let (outcome, _) = suppliers.run_tasks(json!([group, call("after", 0)]), json!(null));
+    assert!(outcome.failure.is_none() && outcome.errors.is_empty(), "{:?}", outcome.errors);
+    let remaining = suppliers.log.lock().remaining.clone();
+    assert_eq!(remaining.len(), 6);
+    assert_eq!(remaining[5], None, "the time of the group ends with it");
+    for (left, expected) in remaining.iter().zip([100, 20, 85, 50, 75]) {
+        let (left, expected) = (left.unwrap(), Duration::from_millis(expected));
+        // Each wait before may have lasted a millisecond longer.
+        assert!(
+            left <= expected && left + Duration::from_millis(5) >= expected,
+            "{left:?}, not {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn steps_end_with_the_group_around_them() {
+    let suppliers = Suppliers::default();
+    let slow = json!({"ms": 900, "output": "data.x"});
+    let patient = with(supply("slow", slow.clone()), json!({"timeout_ms": 500, "continue_on_error": true}));
+    let block = json!({"over": [1, 2], "into": "data.list", "collect": "data.x", "continue_on_error": true});
+    let each = with(supply("slow", slow.clone()), json!({"for_each": block}));
+    let caught = json!({"id": "inner", "timeout_ms": 500, "tasks": [supply("slow", slow.clone())],
+        "on_error": [set("inside", "data.inside", json!(1))]});
+    let both = json!({"id": "both", "parallel": true, "tasks": [supply("slow", slow),
+        set("quick", "data.quick", json!(1))]});
+    for member in [patient, each, caught, both] {
+        let text = member.to_string();
+        let group = with(
+            guarded_group(json!([member, set("next", "data.next", json!(1))])),
+            json!({"timeout_ms": 100}),
+        );
+        let (outcome, time) = suppliers.run_tasks(json!([group]), json!(null));
+        assert_time(time, 100);
+        assert!(outcome.failure.is_none(), "{text}");
+        assert_eq!(outcome.message.data, json!({"failed": "pay TIMEOUT_ERROR", "closed": true}), "{text}");
+        assert_eq!(errors(&outcome), [("TIMEOUT_ERROR", "pay".to_owned(), None)], "{text}");
+        assert_eq!(suppliers.log.lock().running, 0, "{text}");
+    }
+}
+
+#[test]
+fn no_attempt_begins_after_group_time() {
+    let suppliers = Suppliers::default();
+    let task = retried(json!({"fails": 99}), json!({"attempts": 10, "delay": "1h"}));
+    let group = with(guarded_group(json!([task])), json!({"timeout_ms": 100}));
+    let (outcome, time) = suppliers.run_tasks(json!([group]), json!(null));
+    assert_time(time, 0);
+    assert_eq!(outcome.message.data, json!({"failed": "ask IO_ERROR", "closed": true}));
+    assert_eq!(suppliers.log.lock().keys.len(), 1);
+}
+
+#[test]
 fn cancelled_steps_leave_their_records() {
     let suppliers = Suppliers::default();
     let ask = supply("ask", json!({"ms": {"var": "temp_data.item"}, "answer": 1, "output": "data.x"}));
@@ -225,6 +312,35 @@ fn finally_runs_for_cancelled_elements() {
     assert_eq!(errors(&outcome)[0], ("IO_ERROR", "ask".to_owned(), Some(0)));
     assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("ask"));
     assert_eq!(suppliers.log.lock().running, 0);
+}
+
+#[test]
+fn finally_outlives_the_time_of_its_cut_group() {
+    let suppliers = Suppliers::default();
+    let var = |key: &str| json!({"var": format!("temp_data.item.{key}")});
+    let first = supply("first", json!({"ms": var("ms"), "fails": var("fails"), "output": "data.y"}));
+    let timed = json!({"id": "timed", "timeout_ms": 50, "tasks": [held_group(json!({"ms": 900}), 100)]});
+    let block = json!({"over": {"var": "payload"}, "into": "data.list", "collect": "data.released",
+        "max_concurrency": 2});
+    let each = json!({"id": "each", "for_each": block, "tasks": [first, timed]});
+    let payload = json!([{"ms": 10, "fails": 99}, {"ms": 1}]);
+    let (outcome, time) = suppliers.run_tasks(json!([each]), payload);
+    assert_time(time, 110);
+    assert_eq!(recorded(&outcome), [("first", Some(0)), ("first", Some(1)), ("release", Some(1))]);
+    assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("first"));
+}
+
+#[test]
+fn dropped_finally_leaves_the_run_its_time() {
+    let suppliers = Suppliers::default();
+    let slow = json!({"id": "slow", "timeout_ms": 6000, "tasks": [supply("release", json!({"ms": 90_000}))]});
+    let held = json!({"id": "held", "tasks": [supply("ask", json!({"ms": 900}))], "finally": [slow]});
+    let group = with(guarded_group(json!([held])), json!({"timeout_ms": 100}));
+    let after = supply("after", json!({"ms": 2000, "answer": 1, "output": "data.after"}));
+    let (outcome, time) = suppliers.run_tasks(json!([group, after]), json!(null));
+    assert_time(time, 7100);
+    assert!(outcome.failure.is_none(), "{:?}", outcome.errors);
+    assert_eq!(outcome.message.data["after"], json!(1));
 }
 
 #[test]
@@ -337,6 +453,31 @@ fn many_elements_give_way_to_other_work() {
     }));
     assert_eq!(outcome.message.data["sums"].as_array().map(Vec::len), Some(32));
     assert!(turns > 8, "{turns} turns, so that other work has waited for many elements");
+}
+
+#[test]
+fn message_of_a_rule_may_be_computed() {
+    let suppliers = Suppliers::default();
+    let check = |message: Value| {
+        let rule = json!({"logic": {">": [{"var": "payload.qty"}, 0]}, "message": message});
+        json!([{"id": "rules", "function": {"name": "validation", "input": {"rules": [rule]}}}])
+    };
+    for (message, text) in [
+        (json!("no"), "no"),
+        (json!({"cat": ["qty is ", {"var": "payload.qty"}]}), "qty is -1"),
+        (json!({"var": "payload.qty"}), "-1"),
+        (json!({"var": "payload.none"}), "null"),
+    ] {
+        let (outcome, _) = suppliers.run_tasks(check(message), json!({"qty": -1}));
+        let error = &outcome.errors[0];
+        assert_eq!((error.code.name(), error.message.as_str()), ("VALIDATION_ERROR", text));
+    }
+    let payload = json!({"qty": -1, "note": "ä".repeat(9000)});
+    let (outcome, _) = suppliers.run_tasks(check(json!({"var": "payload.note"})), payload);
+    assert_eq!(outcome.errors[0].message, "ä".repeat(1000));
+    let document = json!({"tasks": check(json!({"cats": ["a"]}))});
+    let refused = compile(&suppliers.engine, &document).unwrap_err().to_string();
+    assert!(refused.contains("rules[0].message"), "{refused}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn malformed_loops_do_not_compile() {
         (json!({}), "loop.max"),
         (json!({"over": "payload.items"}), "loop.over"),
         (json!({"over": [1], "as": "a.b"}), "loop.as"),
+        (json!({"max": 2, "as": "page"}), "loop.as"),
         (json!({"over": [1], "scratch": ""}), "loop.scratch"),
         (json!({"over": [1], "scratch": "item"}), "loop.scratch"),
         (json!({"over": [1], "as": "page", "counter": "page"}), "loop.counter"),

@@ -13,6 +13,7 @@ mod flow;
 mod frames;
 mod groups;
 mod growth;
+mod literals;
 mod loads;
 mod log;
 mod loops;

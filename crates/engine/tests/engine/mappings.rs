@@ -20,6 +20,8 @@ fn surplus_keys_of_a_mapping_are_refused() {
         (json!({"path": "data.x", "unset": true, "mode": "append"}), "mode", "nothing else"),
         (json!({"path": "data", "unset": true}), "path", "cannot be removed"),
         (json!({"path": "metadata", "logic": 1, "on_null": "unset"}), "path", "cannot be removed"),
+        (json!({"path": "data", "logic": 1, "on_null": "set"}), "path", "cannot be null"),
+        (json!({"path": "metadata", "logic": 1, "mode": "append"}), "path", "never an array"),
         (json!({"path": "data.x", "unset": 1}), "unset", "boolean"),
         (json!({"path": "data.x", "logic": 1, "mode": "push"}), "mode", "is not one of append, extend"),
         (
@@ -28,6 +30,7 @@ fn surplus_keys_of_a_mapping_are_refused() {
             "is not one of skip, unset, set",
         ),
         (json!({"path": "data.x", "logic": [], "mode": "extend", "on_null": "set"}), "on_null", "append"),
+        (json!({"path": "data.x", "logic": "a", "mode": "extend"}), "logic", "append adds a single value"),
         (json!({"path": "data.x", "logic": 1, "mod": "append"}), "mod", "did you mean 'mode'?"),
     ] {
         let mut errors = Vec::new();

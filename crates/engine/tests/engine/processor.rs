@@ -15,6 +15,7 @@ use svc_engine::{
 use svc_model::{Cancellation, InFlightCall, RunEnd};
 use uuid::Uuid;
 
+use crate::suppliers::set;
 use crate::support::{block_on, compile, message};
 
 fn engine(cpu_budget: Duration) -> Engine {
@@ -106,6 +107,77 @@ fn expression_ends_at_the_deadline_of_its_run() {
         assert_eq!(failure.kind, FailureKind::Timeout, "{document}");
         assert!(failure.error.message.contains("deadline"), "{document}: {}", failure.error.message);
     }
+}
+
+#[test]
+fn expression_ends_at_the_time_of_its_task() {
+    let engine = engine(Duration::from_secs(3600));
+    for logic in [endless(), json!({"try": [endless(), 1]})] {
+        let mut task = map(&logic);
+        task["timeout_ms"] = json!(30);
+        task["continue_on_error"] = json!(true);
+        let document = json!({"tasks": [task, map(&json!(2))]});
+        let outcome = run(&engine, &document, numbers(), Some(Duration::from_secs(600)));
+        assert!(outcome.failure.is_none(), "the run has time left: {:?}", outcome.failure);
+        let errors: Vec<_> =
+            outcome.errors.iter().map(|error| (error.code.name(), error.message.as_str())).collect();
+        assert_eq!(errors, [("TIMEOUT_ERROR", "the task did not end within its timeout_ms (30)")], "{logic}");
+        assert_eq!(outcome.message.data, json!({"x": 2}));
+    }
+}
+
+#[test]
+fn expression_ends_at_the_time_of_its_group() {
+    let engine = engine(Duration::from_secs(3600));
+    for logic in [endless(), json!({"try": [endless(), 1]})] {
+        let mut tolerant = map(&logic);
+        tolerant["continue_on_error"] = json!(true);
+        let guarded = json!({"id": "slow", "condition": logic, "function": map(&json!(1))["function"]});
+        let rules = json!({"rules": [{"logic": logic, "message": "wrong"}]});
+        let rule = json!({"id": "slow", "function": {"name": "validation", "input": rules}});
+        let filter = json!({"name": "filter", "input": {"condition": logic}});
+        let filter = json!({"id": "slow", "function": filter});
+        let mut each = map(&logic);
+        each["for_each"] = json!({"over": [1, 2], "into": "data.list", "collect": "data.x",
+            "max_concurrency": 2, "continue_on_error": true});
+        let list = json!({"over": logic, "into": "data.list", "collect": "data.x"});
+        let list = json!({"id": "slow", "for_each": list, "function": map(&json!(1))["function"]});
+        let both =
+            json!({"id": "both", "parallel": true, "tasks": [map(&logic), set("y", "data.y", json!(1))]});
+        let inner = json!({"id": "inner", "timeout_ms": 60_000, "tasks": [map(&logic)]});
+        for member in [map(&logic), tolerant, guarded, rule, filter, each, list, both, inner] {
+            let group = json!({"id": "group", "timeout_ms": 20, "tasks": [member],
+                "on_error": [set("note", "data.failed", json!({"var": "temp_data.error.task_id"}))],
+                "finally": [set("close", "data.closed", json!(true))]});
+            let document = json!({"tasks": [group, set("after", "data.after", json!(1))]});
+            let outcome = run(&engine, &document, numbers(), Some(Duration::from_secs(600)));
+            assert!(outcome.failure.is_none(), "the run has time left: {document}: {:?}", outcome.failure);
+            let errors: Vec<_> =
+                outcome.errors.iter().map(|error| (error.code.name(), error.message.as_str())).collect();
+            assert_eq!(
+                errors,
+                [("TIMEOUT_ERROR", "the group did not end within its timeout_ms (20)")],
+                "{document}"
+            );
+            let data = &outcome.message.data;
+            assert_eq!(
+                (&data["failed"], &data["closed"], &data["after"]),
+                (&json!("group"), &json!(true), &json!(1))
+            );
+        }
+    }
+}
+
+#[test]
+fn expression_ends_at_time_of_outer_group() {
+    let engine = engine(Duration::from_secs(3600));
+    let inner = json!({"id": "inner", "timeout_ms": 10, "tasks": [map(&endless())],
+        "on_error": [map(&endless())], "finally": [set("close", "data.closed", json!(true))]});
+    let outer = json!({"id": "outer", "timeout_ms": 30, "tasks": [inner]});
+    let outcome = run(&engine, &json!({"tasks": [outer]}), numbers(), Some(Duration::from_secs(600)));
+    let failure = outcome.failure.unwrap();
+    assert_eq!((failure.kind, failure.error.task_id.as_deref()), (FailureKind::Engine, Some("outer")));
+    assert_eq!(outcome.message.data, json!({"closed": true}));
 }
 
 /// A cancellation that is requested after some looks.

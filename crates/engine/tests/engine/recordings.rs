@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{
     CallMatch, CompileCx, CompileSecrets, CompiledTask, DropPath, Engine, ErrorCode, Expression, Flow,
-    Function, Path, RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunOptions, RunOutcome,
-    RunRecording, TaskCx, TaskError, TaskExecution, TaskOutcome, Unrecorded,
+    Function, MetadataReads, Path, RecordingMode, RecordingOptions, RecordingResult, ReplayReport,
+    RunOptions, RunOutcome, RunRecording, TaskCx, TaskError, TaskExecution, TaskOutcome, Unrecorded,
 };
 use svc_model::ConnectorType;
 use svc_secrets::Readings;
@@ -193,8 +193,8 @@ fn changed_new_and_missing_calls_are_reported() {
 fn secrets_and_dropped_values_are_not_recorded() {
     let (engine, _) = engine();
     let tasks = json!([fetch("load", json!({"key": {"secret": "api"}, "card": {"var": "payload.card"}}))]);
-    let options =
-        RecordingOptions { max_bytes: 1 << 20, drop: vec![DropPath::parse("payload.card").unwrap()].into() };
+    let drop = vec![DropPath::parse("payload.card").unwrap()].into();
+    let options = RecordingOptions { max_bytes: 1 << 20, drop, guard_reads: None };
     let outcome = record_within(&engine, &tasks, json!({"card": "4111111111111111"}), options);
     let Some(RecordingResult::Recorded(recording)) = outcome.recorded else {
         panic!("{:?}", outcome.recorded)
@@ -202,6 +202,28 @@ fn secrets_and_dropped_values_are_not_recorded() {
     assert_eq!(recording.calls[0].input["body"]["key"], json!({"$secret": "api"}));
     let text = serde_json::to_string(&recording).unwrap();
     assert!(!text.contains("s3cret-key") && !text.contains("4111111111111111"), "{text}");
+}
+
+#[test]
+fn metadata_that_guards_name_are_recorded() {
+    let (engine, _) = engine();
+    let tasks = json!([map("tenant", json!({"var": "metadata.headers.x-tenant"}))]);
+    let flow = Flow::single(compile(&engine, &json!({"tasks": tasks})).unwrap());
+    let rule = json!({"!=": [{"val": ["metadata", "headers", "x-kind"]}, "test"]});
+    let options = RecordingOptions {
+        max_bytes: 1 << 20,
+        guard_reads: Some(Arc::new(MetadataReads::collect([&rule]))),
+        ..RecordingOptions::default()
+    };
+    let mut message = message(json!({}));
+    let headers = json!({"x-tenant": "a", "x-kind": "b", "x-other": "c"});
+    message.metadata.insert("headers".into(), headers);
+    let options = RunOptions { recording: Some(RecordingMode::Record(options)), ..RunOptions::default() };
+    let outcome = block_on(engine.run(&flow, message, options));
+    let Some(RecordingResult::Recorded(recording)) = outcome.recorded else {
+        panic!("{:?}", outcome.recorded)
+    };
+    assert_eq!(recording.metadata["headers"], json!({"x-tenant": "a", "x-kind": "b"}));
 }
 
 #[test]

@@ -85,8 +85,10 @@ fn any_task() -> impl Strategy<Value = Value> {
         "metadata.progress",
     ]);
     (name, path, any_document(), any_document()).prop_map(|(name, path, logic, condition)| {
-        let mappings = json!([{"path": path, "logic": logic}, {"path": path, "logic": logic, "mode": "append"},
-            {"path": path, "logic": logic, "mode": "extend"}, {"path": "data.a.0", "unset": true},
+        // The metadata themselves are never an array.
+        let list = if path == "metadata" { "metadata.list" } else { path };
+        let mappings = json!([{"path": path, "logic": logic}, {"path": list, "logic": logic, "mode": "append"},
+            {"path": list, "logic": [logic], "mode": "extend"}, {"path": "data.a.0", "unset": true},
             {"path": "data.x", "logic": logic, "on_null": "unset"}]);
         json!({"name": "", "condition": condition, "continue_on_error": true, "function": {"name": name, "input": {
             "source": "payload", "target": "a", "mappings": mappings,

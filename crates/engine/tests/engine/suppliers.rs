@@ -21,11 +21,19 @@ static SUPPLY: FunctionEntry =
 /// As [`SUPPLY`], but not safe to repeat.
 static SELL: FunctionEntry = FunctionEntry::plugin("sell", "Answers after a while, with an effect");
 
+/// As [`SUPPLY`], but safe to repeat by its method or its key alone.
+static SEND: FunctionEntry = FunctionEntry {
+    retry_safety: "depends_on:method",
+    ..FunctionEntry::plugin("send", "Answers after a while, as an API does")
+};
+
 /// The calls of the function.
 #[derive(Debug, Default)]
 pub(crate) struct SupplyLog {
     /// The key of each call, in the order in which they began.
     pub(crate) keys: Vec<String>,
+    /// The time that each of them had left.
+    pub(crate) remaining: Vec<Option<Duration>>,
     pub(crate) running: usize,
     pub(crate) most_running: usize,
 }
@@ -68,6 +76,7 @@ impl CompiledTask for SupplyTask {
                 log.running += 1;
                 log.most_running = log.most_running.max(log.running);
                 log.keys.push(key.clone());
+                log.remaining.push(cx.remaining());
                 log.keys.iter().filter(|known| **known == key).count() - 1
             };
             let call = Call(Arc::clone(&self.log));
@@ -95,9 +104,10 @@ pub(crate) struct Suppliers {
 impl Suppliers {
     pub(crate) fn new(limits: EngineLimits) -> Self {
         let log = Arc::new(Mutex::new(SupplyLog::default()));
-        let functions = [&SUPPLY, &SELL].map(|entry| Arc::new(SupplyFunction(entry, Arc::clone(&log))));
-        let [supply, sell] = functions;
-        let engine = Engine::builder().function(supply).function(sell).limits(limits).build();
+        let functions =
+            [&SUPPLY, &SELL, &SEND].map(|entry| Arc::new(SupplyFunction(entry, Arc::clone(&log))));
+        let [supply, sell, send] = functions;
+        let engine = Engine::builder().function(supply).function(sell).function(send).limits(limits).build();
         Self { engine, log }
     }
 

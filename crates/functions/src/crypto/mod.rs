@@ -192,7 +192,8 @@ impl CryptoTask {
             }
             Operation::PasswordHash(scheme) => {
                 let (scheme, password) = (*scheme, self.inputs.require_text(cx, "password")?);
-                self.blocking.run(move || scheme.hash(&password)).await??.into()
+                let salt = password::draw_salt(cx)?;
+                self.blocking.run(move || scheme.hash(&password, salt)).await??.into()
             }
             Operation::PasswordVerify => {
                 let password = self.inputs.require_text(cx, "password")?;

@@ -3,11 +3,16 @@
 use std::ops::RangeInclusive;
 
 use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::try_generate_salt;
 use argon2::{Argon2, Params, PasswordHasher as _, PasswordVerifier as _};
 use serde_json::{Map, Value};
-use svc_engine::{ErrorCode, TaskError};
+use svc_engine::{ErrorCode, TaskCx, TaskError};
 
+use crate::encoding::ByteEncoding;
 use crate::input::InputProblems;
+
+/// The salt of a password hash: 16 bytes, the length that both schemes recommend.
+pub(super) type Salt = [u8; 16];
 
 /// A cost parameter of a scheme.
 struct Param {
@@ -83,21 +88,36 @@ impl PasswordScheme {
         }
     }
 
-    /// Hashes a password with a new salt. CPU-bound: call it on a blocking thread.
-    pub(super) fn hash(self, password: &str) -> Result<String, TaskError> {
+    /// Hashes a password. CPU-bound: call it on a blocking thread.
+    pub(super) fn hash(self, password: &str, salt: Salt) -> Result<String, TaskError> {
         let failed = || TaskError::new(ErrorCode::Function, "the password could not be hashed");
         match self {
             Self::Bcrypt { cost } => {
                 bcrypt_takes(password)?;
-                bcrypt::hash(password, cost).map_err(|_| failed())
+                let hash = bcrypt::hash_with_salt(password, cost, salt).map_err(|_| failed())?;
+                Ok(hash.format_for_version(bcrypt::Version::TwoB))
             }
             Self::Argon2id { memory_kib, iterations, parallelism } => {
                 let params = Params::new(memory_kib, iterations, parallelism, None).map_err(|_| failed())?;
-                let hash = Argon2::from(params).hash_password(password.as_bytes());
+                let hash = Argon2::from(params).hash_password_with_salt(password.as_bytes(), &salt);
                 hash.map(|hash: PasswordHash| hash.to_string()).map_err(|_| failed())
             }
         }
     }
+}
+
+/// Draws the salt of a hash: that of the recorded run in a run over a recording, else a new one.
+///
+/// # Errors
+/// A function error if there is no random source, or the recorded salt is not one.
+pub(super) fn draw_salt(cx: &TaskCx<'_>) -> Result<Salt, TaskError> {
+    let failed = || TaskError::new(ErrorCode::Function, "the salt of the password could not be drawn");
+    let drawn = cx.draw("password_hash salt", || {
+        let salt = try_generate_salt().map_err(|_| failed())?;
+        Ok::<Value, TaskError>(ByteEncoding::Hex.encode(&salt).into())
+    })?;
+    let bytes = drawn.as_str().and_then(|text| ByteEncoding::Hex.decode(text).ok());
+    bytes.and_then(|bytes| Salt::try_from(bytes).ok()).ok_or_else(failed)
 }
 
 /// Refuses passwords that bcrypt would truncate: it ignores bytes beyond its limit, and everything from a NUL

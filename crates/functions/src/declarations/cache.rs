@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use svc_engine::catalogue::{
     ConnectorRequirement, DefaultOutput, FunctionEntry, InputField, PathUse, SentForm,
 };
+use svc_engine::holds_computed;
 use svc_model::{ConnectorType, FieldCode, FieldError};
 
 use super::FunctionDeclaration;
@@ -16,7 +17,7 @@ pub static CACHE_READ: FunctionDeclaration = FunctionDeclaration {
         fields: &[
             InputField::connector("Cache connector"),
             InputField::string("key", "Key to look up; this or keys").computed().sent_as(SentForm::Key),
-            KEYS,
+            keys("Keys, 1000 at most; the values come in their order"),
             InputField::output(),
         ],
         ..FunctionEntry::connector(
@@ -56,7 +57,7 @@ pub static CACHE_DELETE: FunctionDeclaration = FunctionDeclaration {
         strict: true,
         fields: &[
             InputField::connector("Cache connector"),
-            KEYS.required(),
+            keys("Keys, 1000 at most").required(),
             InputField::string("output", "Path that gets {deleted}; without it nothing is written")
                 .path(PathUse::Target { alone: false })
                 .sent_as(SentForm::Unsent),
@@ -99,10 +100,10 @@ pub static CACHE_INCR: FunctionDeclaration = FunctionDeclaration {
     check: check_incr,
 };
 
-/// The input of several keys.
-const KEYS: InputField = InputField::array("keys", "Keys, 1000 at most; the values come in their order")
-    .resolvable()
-    .sent_as(SentForm::Keys);
+/// Creates the input of several keys, each of which may be computed.
+const fn keys(description: &'static str) -> InputField {
+    InputField::array("keys", description).resolvable().computed().sent_as(SentForm::Keys)
+}
 
 /// Keys of one call.
 pub const MAX_KEYS: usize = 1000;
@@ -123,7 +124,7 @@ fn check_read(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>
 }
 
 fn check_delete(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let keys = literal_value(input, "keys").filter(Value::is_array);
+    let keys = literal_value(input, "keys").filter(|keys| keys.is_array() && !holds_computed(keys));
     if let Some(Err(why)) = keys.map(read_keys) {
         errors.push(FieldError::invalid(format!("{at}.keys"), why));
     }
@@ -182,10 +183,8 @@ pub fn increment(value: &Value) -> Result<i64, String> {
 /// # Errors
 /// The problem of a value that is no lifetime of a counter.
 pub fn counter_ttl(value: &Value) -> Result<u64, String> {
-    match ttl(value)? {
-        0 => Err(format!("must be a whole number from 1 to {LONGEST_SECS}")),
-        seconds => Ok(seconds),
-    }
+    let seconds = whole_seconds(value).filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| format!("must be a whole number from 1 to {LONGEST_SECS}"))
 }
 
 fn check_write(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
@@ -200,6 +199,10 @@ fn check_write(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError
 /// # Errors
 /// The problem of a value that is no lifetime of an entry.
 pub fn ttl(value: &Value) -> Result<u64, String> {
+    whole_seconds(value).ok_or_else(|| format!("must be a whole number from 0 to {LONGEST_SECS}"))
+}
+
+fn whole_seconds(value: &Value) -> Option<u64> {
     // Arithmetic may have made a whole number a float.
     let float = value.as_f64().filter(|seconds| seconds.fract() == 0.0 && *seconds >= 0.0);
     #[expect(
@@ -208,9 +211,7 @@ pub fn ttl(value: &Value) -> Result<u64, String> {
         reason = "whole, not negative, and bounded below"
     )]
     let whole = value.as_u64().or_else(|| float.map(|seconds| seconds as u64));
-    whole
-        .filter(|seconds| *seconds <= LONGEST_SECS)
-        .ok_or_else(|| format!("must be a whole number from 0 to {LONGEST_SECS}"))
+    whole.filter(|seconds| *seconds <= LONGEST_SECS)
 }
 
 #[cfg(test)]
@@ -244,7 +245,15 @@ mod tests {
         for wrong in [json!(0.5), json!(u64::MAX), json!(1e300), json!("1"), json!(null)] {
             assert!(increment(&wrong).is_err(), "{wrong}");
         }
-        assert!(counter_ttl(&json!(0)).is_err() && counter_ttl(&json!(1)) == Ok(1));
+        assert_eq!([counter_ttl(&json!(1)), counter_ttl(&json!(LONGEST_SECS))], [Ok(1), Ok(LONGEST_SECS)]);
+        for wrong in [json!(0), json!(-1), json!(0.5), json!(LONGEST_SECS + 1)] {
+            let mut errors = Vec::new();
+            let input = json!({"ttl_secs": wrong});
+            check_incr(input.as_object().unwrap(), "input", &mut errors);
+            let refused: Vec<_> = errors.iter().map(|error| (&*error.path, &*error.message)).collect();
+            let expected = format!("must be a whole number from 1 to {LONGEST_SECS}");
+            assert_eq!(refused, [("input.ttl_secs", &*expected)], "{wrong}");
+        }
     }
 
     #[test]

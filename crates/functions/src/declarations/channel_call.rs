@@ -27,7 +27,7 @@ pub static CHANNEL_CALL: FunctionDeclaration = FunctionDeclaration {
             .overridden_by("data_logic")
             .or_default(DefaultInput::Payload),
             InputField::output().alias("response_path"),
-            InputField::timeout("Milliseconds the call may take"),
+            InputField::timeout("Milliseconds the call may take").computed(),
         ],
         target: FunctionTarget::Channel,
         default_output: DefaultOutput::MergesIntoData,
@@ -42,6 +42,9 @@ pub static CHANNEL_CALL: FunctionDeclaration = FunctionDeclaration {
 /// Maximum time limit that a task may set for a call.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The form of a time limit, as errors name it.
+pub const TIMEOUT_FORM: &str = "a number above 0 and at most a day, 86400000";
+
 fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
     if input.get("channel").and_then(Value::as_str).is_some_and(|name| name.trim().is_empty()) {
         errors.push(FieldError::invalid(format!("{at}.channel"), "a channel has a name"));
@@ -49,10 +52,7 @@ fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(millis) = input.get("timeout_ms").filter(|millis| millis.is_number())
         && call_timeout(millis).is_none()
     {
-        errors.push(FieldError::invalid(
-            format!("{at}.timeout_ms"),
-            "a number above 0 and at most a day, 86400000",
-        ));
+        errors.push(FieldError::invalid(format!("{at}.timeout_ms"), TIMEOUT_FORM));
     }
 }
 

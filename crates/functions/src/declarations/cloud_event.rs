@@ -29,8 +29,19 @@ pub(super) fn check_event(input: &Map<String, Value>, at: &str, errors: &mut Vec
         }
     }
     for name in ["type", "source", "subject"] {
-        if given(name).is_some_and(|value| value == "") {
-            errors.push(FieldError::invalid(format!("{at}.{name}"), "an attribute is not empty"));
+        match given(name) {
+            Some(Value::String(text)) if text.is_empty() => {
+                errors.push(FieldError::invalid(format!("{at}.{name}"), "an attribute is not empty"));
+            }
+            // An expression may compute a number, such as an id; written as one it is a slip.
+            Some(value @ (Value::Number(_) | Value::Bool(_) | Value::Array(_))) => {
+                errors.push(FieldError::type_mismatch(
+                    format!("{at}.{name}"),
+                    "text or an expression",
+                    value,
+                ));
+            }
+            _ => {}
         }
     }
     let source = given("source").and_then(Value::as_str).filter(|source| !source.is_empty());
@@ -74,6 +85,10 @@ mod tests {
         assert_eq!(
             problems(json!({"type": "t", "source": "/s", "subjet": "x"})),
             ["input.cloudevent.subjet"]
+        );
+        assert_eq!(
+            problems(json!({"type": 7, "source": true, "subject": ["x"]})),
+            ["input.cloudevent.type", "input.cloudevent.source", "input.cloudevent.subject"]
         );
     }
 }

@@ -60,7 +60,8 @@ pub static HTTP_CALL: FunctionDeclaration = FunctionDeclaration {
             .sent_as(SentForm::Unsent),
             InputField::timeout(
                 "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",
-            ),
+            )
+            .computed(),
         ],
         default_output: DefaultOutput::Discarded,
         ..FunctionEntry::connector(

@@ -1,5 +1,7 @@
 //! Checks that several functions share.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use svc_engine::catalogue::InputField;
 use svc_engine::{Template, is_computed};
@@ -35,11 +37,21 @@ pub const LONGEST_MS: u64 = 86_400_000;
 /// Refuses a time in milliseconds that cannot be waited.
 pub(super) fn check_timeout(input: &Map<String, Value>, name: &str, at: &str, errors: &mut Vec<FieldError>) {
     let number = input.get(name).filter(|value| value.is_number());
-    let wrong = number.filter(|value| value.as_u64().is_none_or(|ms| ms == 0 || ms > LONGEST_MS));
-    if wrong.is_some() {
-        let why = format!("must be a whole number from 1 to {LONGEST_MS}");
+    if let Some(Err(why)) = number.map(read_timeout) {
         errors.push(FieldError::invalid(format!("{at}.{name}"), why));
     }
+}
+
+/// Returns the time that a number of milliseconds gives.
+///
+/// # Errors
+/// The reason why it is none.
+pub fn read_timeout(millis: &Value) -> Result<Duration, String> {
+    // Arithmetic may have made a whole number a float.
+    let whole = millis.as_f64().filter(|millis| millis.fract() == 0.0);
+    let time = whole.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok());
+    let time = time.filter(|time| !time.is_zero() && *time <= Duration::from_millis(LONGEST_MS));
+    time.ok_or_else(|| format!("must be a whole number from 1 to {LONGEST_MS}"))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub use cache::{CACHE_DELETE, CACHE_INCR, CACHE_READ, CACHE_WRITE};
 pub use channel_call::CHANNEL_CALL;
 pub use data::{DATA_QUERY, DATA_WRITE};
 pub use http_call::HTTP_CALL;
-pub use input::LONGEST_MS;
+pub use input::{LONGEST_MS, read_timeout};
 pub use mail::SEND_EMAIL;
 pub use mongo::{MONGO_AGGREGATE, MONGO_READ, MONGO_WRITE};
 pub use publish_kafka::PUBLISH_KAFKA;
@@ -51,6 +51,25 @@ impl FunctionDeclaration {
     pub fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         (self.check)(input, at, errors);
     }
+}
+
+/// Takes the entry and the check of a function from its declaration, within `impl Function`.
+#[macro_export]
+macro_rules! declared_by {
+    ($declaration:ident) => {
+        fn entry(&self) -> &'static svc_engine::catalogue::FunctionEntry {
+            &$declaration.entry
+        }
+
+        fn check(
+            &self,
+            input: &serde_json::Map<String, serde_json::Value>,
+            at: &str,
+            errors: &mut Vec<svc_model::FieldError>,
+        ) {
+            $declaration.check(input, at, errors);
+        }
+    };
 }
 
 /// Every function over connectors and channels.

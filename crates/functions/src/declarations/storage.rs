@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use svc_engine::catalogue::{
     ConnectorRequirement, DefaultOutput, FunctionEntry, InputField, InputShape, PathUse, SentForm,
@@ -9,7 +11,7 @@ use svc_engine::catalogue::{
 use svc_model::{ConnectorType, FieldError};
 
 use super::FunctionDeclaration;
-use super::input::literal_scalar;
+use super::input::{literal_scalar, literal_value};
 
 /// The declaration of `storage_head`.
 pub static STORAGE_HEAD: FunctionDeclaration = FunctionDeclaration {
@@ -173,6 +175,31 @@ fn check_object(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldErro
     check_key_input(input, at, errors);
     let why = literal_scalar(input, "content_type").and_then(|value| header_value(value.as_str()?).err());
     errors.extend(why.map(|why| FieldError::invalid(format!("{at}.content_type"), why)));
+    let form = input.get("body_format").and_then(Value::as_str).unwrap_or(BODY_FORMATS[0]);
+    let why = literal_value(input, "body").and_then(|body| object_bytes(form, &body).err());
+    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.body"), why)));
+}
+
+/// Returns the bytes of an object whose body has a form.
+///
+/// # Errors
+/// The problem.
+pub fn object_bytes(form: &str, body: &Value) -> Result<Vec<u8>, String> {
+    let bytes = match (form, body) {
+        ("json", body) => body.to_string().into_bytes(),
+        ("base64", body) => {
+            let decoded = body.as_str().and_then(|text| STANDARD.decode(text).ok());
+            decoded.ok_or("expected a text in base64")?
+        }
+        (_, Value::String(text)) => text.clone().into_bytes(),
+        _ => return Err("expected a text; write other values with \"body_format\": \"json\"".to_owned()),
+    };
+    match bytes.len() {
+        length if length > MAX_OBJECT_BYTES => {
+            Err(format!("{length} bytes are more than {MAX_OBJECT_BYTES}"))
+        }
+        _ => Ok(bytes),
+    }
 }
 
 /// Returns the number of bytes that an upload must have.
@@ -238,6 +265,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn literal_body_fits_its_form_and_bound() {
+        let long = "x".repeat(MAX_OBJECT_BYTES);
+        for (input, problem) in [
+            (json!({"body": "a"}), None),
+            (json!({"body": long}), None),
+            (json!({"body": {"var": "payload"}}), None),
+            (json!({"body": {"a": 1}, "body_format": "json"}), None),
+            (json!({"body": "aGk=", "body_format": "base64"}), None),
+            (json!({"body": format!("{long}x")}), Some("1048577 bytes are more than 1048576")),
+            (json!({"body": long, "body_format": "json"}), Some("1048578 bytes are more than 1048576")),
+            (json!({"body": 5}), Some("write other values with \"body_format\": \"json\"")),
+            (json!({"body": "###", "body_format": "base64"}), Some("expected a text in base64")),
+            (json!({"body": 5, "body_format": "base64"}), Some("expected a text in base64")),
+        ] {
+            let mut errors = Vec::new();
+            check_object(input.as_object().unwrap(), "input", &mut errors);
+            let found: Vec<_> = errors.iter().map(|error| (&*error.path, &*error.message)).collect();
+            match (problem, &*found) {
+                (None, []) => {}
+                (Some(problem), [("input.body", message)]) if message.contains(problem) => {}
+                _ => panic!("{problem:?}: {found:?}"),
+            }
+        }
+    }
 
     #[test]
     fn a_lifetime_is_a_second_to_a_week() {

@@ -1,10 +1,13 @@
 //! Tests of password hashes of this and other implementations.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
-use svc_engine::{ErrorCode, Message, RunOptions};
+use svc_engine::{
+    ErrorCode, Message, RecordingMode, RecordingOptions, RecordingResult, RunOptions, RunOutcome,
+};
 
 use crate::support::{block_on, call, compile, engine, error, invalid};
 
@@ -136,4 +139,33 @@ fn password_hash_ends_at_the_run_deadline() {
     let outcome = block_on(engine.run(&slow, Message::new(json!(null), Map::new()), options));
     assert_eq!(outcome.failure.unwrap().error.code, ErrorCode::Timeout);
     assert_eq!(outcome.message.data, json!({}));
+}
+
+/// Hashes a password in a run with this use of a recording.
+fn hash_in(mode: RecordingMode, input: &Value) -> RunOutcome {
+    let engine = engine();
+    let flow = compile(&engine, "crypto", input).unwrap();
+    let options = RunOptions { recording: Some(mode), ..RunOptions::default() };
+    block_on(engine.run(&flow, Message::new(json!(null), Map::new()), options))
+}
+
+#[test]
+fn run_over_recording_gets_its_salt() {
+    let argon2id = json!({"memory_kib": 8192, "iterations": 1});
+    for (algorithm, params) in [("argon2id", argon2id), ("bcrypt", json!({"cost": 10}))] {
+        let input = json!({"op": "password_hash", "algorithm": algorithm, "params": params, "password": "p"});
+        let options = RecordingOptions { max_bytes: 1 << 20, ..RecordingOptions::default() };
+        let outcome = hash_in(RecordingMode::Record(options), &input);
+        let Some(RecordingResult::Recorded(recording)) = outcome.recorded else {
+            panic!("{:?}", outcome.recorded)
+        };
+        let drawn: Vec<_> = recording.drawn.iter().map(|drawn| drawn.kind.as_str()).collect();
+        assert_eq!(drawn, ["password_hash salt"], "{algorithm}");
+        let replayed = hash_in(RecordingMode::Replay(Arc::from(recording)), &input);
+        assert_eq!(replayed.message.data, outcome.message.data, "{algorithm}");
+        let Some(RecordingResult::Replayed(report)) = replayed.recorded else {
+            panic!("{:?}", replayed.recorded)
+        };
+        assert_eq!(report.fresh_values, 0, "{algorithm}");
+    }
 }

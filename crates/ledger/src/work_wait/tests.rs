@@ -42,7 +42,12 @@ fn owner(lease_until: Option<i64>) -> Option<WorkOwner> {
 }
 
 fn in_line(key: &str, before: i64, holder: Option<&str>) -> WorkState {
-    WorkState::InLine { key: key.into(), before, holder: holder.map(str::to_owned) }
+    WorkState::InLine { key: key.into(), before, holder: holder.map(str::to_owned), is_of_key: true }
+}
+
+fn behind_other_keys(holder: Option<&str>) -> WorkState {
+    let holder = holder.map(str::to_owned);
+    WorkState::InLine { key: "acme".into(), before: 0, holder, is_of_key: false }
 }
 
 /// The reason, the seconds since and until which the work waits, its place, its holder, and a part of the sentence.
@@ -100,6 +105,21 @@ fn facts_lead_to_wait_and_sentence() {
             ),
         ),
         (facts(in_line("", 0, None)), (WorkWaitReason::Share, 10, None, Some(1), None, "for a share.")),
+        (
+            facts(behind_other_keys(Some("t-9"))),
+            (
+                WorkWaitReason::Share,
+                10,
+                None,
+                Some(1),
+                Some("t-9"),
+                "a share of its channel or a free worker; trace t-9 has a share.",
+            ),
+        ),
+        (
+            facts(behind_other_keys(None)),
+            (WorkWaitReason::Share, 10, None, Some(1), None, "for a free worker."),
+        ),
         (
             facts(WorkState::Refused { until: time_at(101) }),
             (WorkWaitReason::Permit, 10, Some(101), None, None, "a permit of its channel"),

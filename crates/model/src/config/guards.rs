@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::block::ConfigBlock;
 use super::declare::{KeyValue, block, choice, positive};
+use super::recorded_path::split_recorded_path;
 use crate::field::{FieldCode, FieldError};
+use crate::http::token::is_token;
 
 /// Request headers that a rate limit key expression can always read.
 pub const KEY_HEADERS: [&str; 8] = [
@@ -239,19 +241,10 @@ block! {
     }
 }
 
-/// Roots of the paths of a recording.
-pub const RECORDED_ROOTS: [&str; 5] = ["payload", "metadata", "data", "input", "answer"];
-
 fn dropped_paths(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
     let Some(paths) = block.strings(name)? else { return Ok(None) };
     for (index, path) in paths.iter().enumerate() {
-        let mut segments = path.split('.');
-        let is_rooted = segments.next().is_some_and(|root| RECORDED_ROOTS.contains(&root));
-        let mut rest = segments.peekable();
-        if !is_rooted || rest.peek().is_none() || rest.any(|segment| segment.trim().is_empty()) {
-            let why = format!("a path begins with one of {}, and names a member", RECORDED_ROOTS.join(", "));
-            return Err(block.invalid(&format!("{name}[{index}]"), why));
-        }
+        split_recorded_path(path).map_err(|why| block.invalid(&format!("{name}[{index}]"), why))?;
     }
     Ok(Some(paths))
 }
@@ -401,9 +394,4 @@ fn sample_rate(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<f64> {
         Some(rate) if !(0.0..=1.0).contains(&rate) => Err(block.invalid(name, "must be between 0 and 1")),
         rate => Ok(rate),
     }
-}
-
-/// Returns true for a token of RFC 9110, such as a header name or an authentication scheme.
-pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

@@ -14,6 +14,7 @@ mod guards;
 pub(crate) mod key_reference;
 pub(crate) mod masking;
 mod quota;
+mod recorded_path;
 pub mod reference;
 mod repeated_failure;
 mod request;
@@ -35,10 +36,11 @@ pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use example::ChannelExample;
 pub use guards::{
     AnswerPlace, BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
-    PrincipalRateLimitConfig, QueueConfig, RECORDED_ROOTS, RateLimitConfig, RecordConfig,
-    ResponseCacheConfig, TracingConfig, TracingMode, namespace_problem,
+    PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, RecordConfig, ResponseCacheConfig, TracingConfig,
+    TracingMode, namespace_problem,
 };
 pub use quota::{QuotaConfig, QuotaPeriod, QuotaSpan, QuotaTerms, QuotaWindow};
+pub use recorded_path::{split_path, split_recorded_path};
 pub use repeated_failure::RepeatedFailureConfig;
 pub use request::{BodyMode, ContentEncoding, RecordFormat, RequestBodyFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::block::ConfigBlock;
 use super::declare::{KeyValue, block, choice};
-use super::guards::is_token;
 use crate::field::FieldError;
+use crate::http::token::is_token;
 
 /// Maximum length of an error template, in bytes.
 const MAX_ERROR_BODY: usize = 4096;

@@ -1,6 +1,6 @@
 //! The template of the message that an HMAC signs.
 
-use super::guards::is_token;
+use crate::http::token::is_token;
 
 /// A header, or one key of a header with packed `k=v` pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -134,6 +134,8 @@ audit_words! {
         Node = "node",
         /// A package.
         Package = "package",
+        /// A plugin.
+        Plugin = "plugin",
         /// The recordings of runs.
         Recording = "recording",
         /// A trace.

@@ -2,6 +2,7 @@
 
 mod audit;
 mod channel;
+mod channel_claims;
 mod connector;
 mod consumer;
 mod pause;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 pub use audit::{AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
+pub use channel_claims::{CALLBACK_METHOD, ClaimedRoute, NO_SCHEDULES_HERE, name_objection};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
 pub use consumer::{
     Consumer, ConsumerKey, ConsumerKeyKind, MAX_CONSUMER_KEYS, MAX_CONSUMER_NAME, MAX_CONSUMERS,

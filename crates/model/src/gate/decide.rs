@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::judge::{CanaryFigures, CanaryVerdict, judge};
+use super::judge::{CanaryFigures, CanaryVerdict, judge, judge_waiting, lacks_comparisons, lacks_runs};
 use super::outcomes::StepOutcomes;
 use super::plan::{CanaryPlan, LOOKS_A_STEP};
 
@@ -11,7 +11,7 @@ use super::plan::{CanaryPlan, LOOKS_A_STEP};
 pub struct CanaryLook<'a> {
     /// Index of the present step.
     pub step: usize,
-    /// Number of looks at this step that were made before.
+    /// Number of looks at this step that were made before, with those of the wait for compared runs.
     pub looks: u32,
     /// Time since the step began.
     pub age: Duration,
@@ -64,15 +64,27 @@ pub fn is_look_due(plan: &CanaryPlan, looks: u32, age: Duration) -> bool {
 }
 
 /// Decides at a look. A step has a fixed number of looks within its interval, at each of which a bad canary is rolled
-/// back; at the last one a good canary goes on.
+/// back; at the last one a good canary goes on. While the last one waits for compared runs, the outcomes are tested as
+/// often as the plan foresees and no more: each further test would find a good canary worse by chance.
 pub fn decide(plan: &CanaryPlan, look: CanaryLook<'_>) -> CanaryDecision {
     let interval = plan.interval();
     if !is_look_due(plan, look.looks, look.age) {
         return CanaryDecision::NotDue;
     }
     let is_last = look.age >= interval;
-    let looks = if is_last { LOOKS_A_STEP } else { (look.looks + 1).min(LOOKS_A_STEP - 1) };
-    let (verdict, figures) = judge(plan, look.outcomes);
+    let is_waiting = is_last && lacks_comparisons(plan, look.outcomes);
+    let (looks, (verdict, figures)) = if is_waiting {
+        let due = plan.looks_due_waiting(look.age);
+        let (verdict, figures) = judge_waiting(plan, look.outcomes);
+        if due > look.looks && !lacks_runs(plan, look.outcomes) {
+            (due, (verdict, figures))
+        } else {
+            (look.looks, (CanaryVerdict::TooFew, figures))
+        }
+    } else {
+        let looks = if is_last { LOOKS_A_STEP } else { (look.looks + 1).min(LOOKS_A_STEP - 1) };
+        (looks.max(look.looks), judge(plan, look.outcomes))
+    };
     match verdict {
         CanaryVerdict::MoreErrors | CanaryVerdict::Slower | CanaryVerdict::Different => {
             CanaryDecision::RollBack { verdict, figures }

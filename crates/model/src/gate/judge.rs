@@ -7,11 +7,15 @@
 
 use serde_json::{Value, json};
 
-use super::outcomes::{CompareCounts, OutcomeCounts, StepOutcomes, slot_bound, slot_of};
+use super::outcomes::{CompareCounts, OutcomeCounts, PERCENTILES, StepOutcomes, slot_bound, slot_of};
 use super::plan::CanaryPlan;
 
 /// Compared runs that a rollout needs if its gate compares them.
 const MIN_COMPARED: u64 = 30;
+
+/// The time in nanoseconds by which a percentile below the 99th may grow whatever the ratio: a run that is compared is
+/// recorded, which takes a part of it.
+const PERMITTED_GROWTH: u64 = 100_000;
 
 /// The figures of a comparison, as the audit row and the API show them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,14 +32,8 @@ pub struct CanaryFigures {
     pub error_ratio_delta: f64,
     /// Standard errors by which that difference exceeds the permitted one.
     pub error_deviation: f64,
-    /// The 99th percentile of the newer version in this step, in milliseconds.
-    pub canary_p99_ms: Option<f64>,
-    /// The 99th percentile of the older version in this step, in milliseconds.
-    pub stable_p99_ms: Option<f64>,
-    /// Quotient of the two.
-    pub p99_ratio: Option<f64>,
-    /// Standard errors by which the share of slow runs exceeds that of the older version.
-    pub slow_deviation: f64,
+    /// The percentiles of the durations, the 99th first.
+    pub durations: [PercentileFigures; PERCENTILES.len()],
     /// Messages of this step that both versions ran.
     pub compared_runs: u64,
     /// Those among them whose runs differ.
@@ -48,18 +46,54 @@ pub struct CanaryFigures {
     pub critical_deviation: f64,
 }
 
+/// The durations of both versions at a percentile.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PercentileFigures {
+    /// The percentile.
+    pub percent: u64,
+    /// The duration of the newer version in this step, in milliseconds.
+    pub canary_ms: Option<f64>,
+    /// The duration of the older version in this step, in milliseconds.
+    pub stable_ms: Option<f64>,
+    /// Standard errors by which the share of slow runs exceeds that of the older version, over all steps.
+    pub deviation: f64,
+}
+
+impl PercentileFigures {
+    /// Returns the quotient of the durations.
+    pub fn ratio(&self) -> Option<f64> {
+        self.canary_ms.zip(self.stable_ms).map(|(canary, stable)| canary / stable)
+    }
+}
+
 impl CanaryFigures {
+    /// Returns the percentile at which the newer version is the slowest, measured by its test.
+    pub fn slowest(&self) -> PercentileFigures {
+        let [first, others @ ..] = self.durations;
+        others.into_iter().fold(
+            first,
+            |slowest, other| {
+                if other.deviation > slowest.deviation { other } else { slowest }
+            },
+        )
+    }
+
     /// Returns the figures as a document.
     pub fn to_json(&self) -> Value {
         let mut figures = json!({
-            "canary": {"runs": self.canary_runs, "errors": self.canary_errors, "p99_ms": self.canary_p99_ms},
-            "stable": {"runs": self.stable_runs, "errors": self.stable_errors, "p99_ms": self.stable_p99_ms},
+            "canary": {"runs": self.canary_runs, "errors": self.canary_errors},
+            "stable": {"runs": self.stable_runs, "errors": self.stable_errors},
             "error_ratio_delta": self.error_ratio_delta,
             "error_deviation": self.error_deviation,
-            "p99_ratio": self.p99_ratio,
-            "slow_deviation": self.slow_deviation,
+            "slow_deviation": self.slowest().deviation,
             "critical_deviation": self.critical_deviation,
         });
+        for durations in &self.durations {
+            let name = format!("p{}", durations.percent);
+            figures["canary"][format!("{name}_ms")] = durations.canary_ms.into();
+            figures["stable"][format!("{name}_ms")] = durations.stable_ms.into();
+            figures[format!("{name}_ratio")] = durations.ratio().into();
+        }
         if let Some(ratio) = self.difference_ratio {
             figures["compared"] = json!({"runs": self.compared_runs, "different": self.different_runs});
             figures["difference_ratio"] = ratio.into();
@@ -86,9 +120,32 @@ pub enum CanaryVerdict {
 
 /// Compares the outcomes of the steps up to the present one, which is the last.
 pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, CanaryFigures) {
+    judge_at(plan, steps, plan.significance())
+}
+
+/// Compares the outcomes at a look of a step that waits for compared runs.
+pub(super) fn judge_waiting(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, CanaryFigures) {
+    judge_at(plan, steps, plan.significance() / f64::from(plan.waiting_looks().max(1)))
+}
+
+/// Returns true if either version has too few runs for any test.
+pub(super) fn lacks_runs(plan: &CanaryPlan, steps: &[StepOutcomes]) -> bool {
+    let canary_runs = steps.last().map_or(0, |step| step.canary.runs);
+    let stable_runs: u64 = steps.iter().map(|step| step.stable.runs).sum();
+    canary_runs < plan.gate.min_runs || stable_runs < plan.gate.min_runs
+}
+
+/// Returns true if the gate compares answers, and too few of them were compared.
+pub(super) fn lacks_comparisons(plan: &CanaryPlan, steps: &[StepOutcomes]) -> bool {
+    let compared: u64 = steps.iter().map(|step| step.compared.runs).sum();
+    plan.gate.compare.is_some() && compared < MIN_COMPARED
+}
+
+/// Compares the outcomes, with the probability at which each test errs.
+fn judge_at(plan: &CanaryPlan, steps: &[StepOutcomes], significance: f64) -> (CanaryVerdict, CanaryFigures) {
     let gate = &plan.gate;
     let mut errors = WeightedDifference::default();
-    let mut slow = WeightedDifference::default();
+    let mut slow = [WeightedDifference::default(); PERCENTILES.len()];
     for step in steps {
         let (canary, stable) = (&step.canary, &step.stable);
         errors.add(
@@ -96,16 +153,18 @@ pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, Canar
             Share { hits: stable.errors, runs: stable.runs },
             gate.max_error_ratio_delta,
         );
-        if let Some(slot) = stable.p99_slot() {
-            let limit = slow_slot(slot, gate.max_p99_ratio);
-            slow.add(slow_share(canary, limit), slow_share(stable, slot), 0.0);
+        for (percent, slow) in PERCENTILES.into_iter().zip(&mut slow) {
+            if let Some(slot) = stable.percentile_slot(percent) {
+                let limit = slow_slot(percent, slot, gate.max_p99_ratio);
+                slow.add(slow_share(canary, limit), slow_share(stable, slot), 0.0);
+            }
         }
     }
     let mut figures = CanaryFigures {
         error_ratio_delta: errors.mean(),
         error_deviation: errors.deviation(gate.max_error_ratio_delta),
-        slow_deviation: slow.deviation(0.0),
-        critical_deviation: critical_deviation((1.0 - gate.confidence) / f64::from(plan.number_of_tests())),
+        durations: describe_durations(slow, steps.last()),
+        critical_deviation: critical_deviation(significance),
         ..CanaryFigures::default()
     };
     let mut all = CompareCounts::default();
@@ -115,18 +174,17 @@ pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, Canar
         figures.difference_ratio = Some(if all.runs > 0 { share.ratio() } else { 0.0 });
         figures.difference_deviation = share.deviation_above(compare.max_difference_ratio);
     }
-    let stable_total: u64 = steps.iter().map(|step| step.stable.runs).sum();
     let Some(last) = steps.last() else { return (CanaryVerdict::TooFew, figures) };
     describe_step(&mut figures, last);
-    let verdict = if last.canary.runs < gate.min_runs || stable_total < gate.min_runs {
+    let verdict = if lacks_runs(plan, steps) {
         CanaryVerdict::TooFew
     } else if figures.error_deviation > figures.critical_deviation {
         CanaryVerdict::MoreErrors
-    } else if figures.slow_deviation > figures.critical_deviation {
+    } else if figures.slowest().deviation > figures.critical_deviation {
         CanaryVerdict::Slower
     } else if figures.difference_deviation > figures.critical_deviation {
         CanaryVerdict::Different
-    } else if gate.compare.is_some() && all.runs < MIN_COMPARED {
+    } else if lacks_comparisons(plan, steps) {
         CanaryVerdict::TooFew
     } else {
         CanaryVerdict::Good
@@ -134,26 +192,48 @@ pub fn judge(plan: &CanaryPlan, steps: &[StepOutcomes]) -> (CanaryVerdict, Canar
     (verdict, figures)
 }
 
+/// Describes the durations at each percentile: the tests over all steps, and the durations of the last one.
+fn describe_durations(
+    slow: [WeightedDifference; PERCENTILES.len()],
+    step: Option<&StepOutcomes>,
+) -> [PercentileFigures; PERCENTILES.len()] {
+    let milliseconds = |counts: &OutcomeCounts, percent: u64| {
+        counts.percentile_slot(percent).map(|slot| to_float(slot_bound(slot)) / 1e6)
+    };
+    let mut durations = [PercentileFigures::default(); PERCENTILES.len()];
+    for ((figures, percent), slow) in durations.iter_mut().zip(PERCENTILES).zip(slow) {
+        *figures = PercentileFigures {
+            percent,
+            canary_ms: step.and_then(|step| milliseconds(&step.canary, percent)),
+            stable_ms: step.and_then(|step| milliseconds(&step.stable, percent)),
+            deviation: slow.deviation(0.0),
+        };
+    }
+    durations
+}
+
 fn describe_step(figures: &mut CanaryFigures, step: &StepOutcomes) {
-    let p99 = |counts: &OutcomeCounts| counts.p99_slot().map(|slot| to_float(slot_bound(slot)) / 1e6);
     (figures.canary_runs, figures.canary_errors) = (step.canary.runs, step.canary.errors);
     (figures.stable_runs, figures.stable_errors) = (step.stable.runs, step.stable.errors);
     (figures.compared_runs, figures.different_runs) = (step.compared.runs, step.compared.different);
-    (figures.canary_p99_ms, figures.stable_p99_ms) = (p99(&step.canary), p99(&step.stable));
-    figures.p99_ratio =
-        figures.canary_p99_ms.zip(figures.stable_p99_ms).map(|(canary, stable)| canary / stable);
 }
 
-/// Returns the slot above which a run of the canary counts as slow. The slot of the limit, which is the 99th percentile
-/// times the permitted ratio, is the first that counts: the percentile was rounded up.
+/// Returns the slot above which a run of the canary counts as slow. The limit is the percentile times the permitted
+/// ratio. Its slot is the first that counts at the 99th, which was rounded up. At the others it is the last that does
+/// not: it may hold a great part of the runs.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a float becomes the nearest number of the range"
 )]
-fn slow_slot(p99_slot: usize, ratio: f64) -> usize {
-    let limit = to_float(slot_bound(p99_slot)) * ratio;
-    slot_of(limit as u64).saturating_sub(1).max(p99_slot)
+fn slow_slot(percent: u64, slot: usize, ratio: f64) -> usize {
+    let bound = slot_bound(slot);
+    let limit = (to_float(bound) * ratio) as u64;
+    if percent == 99 {
+        slot_of(limit).saturating_sub(1).max(slot)
+    } else {
+        slot_of(limit.max(bound + PERMITTED_GROWTH)).max(slot)
+    }
 }
 
 fn slow_share(counts: &OutcomeCounts, slot: usize) -> Share {

@@ -12,6 +12,6 @@ mod plan;
 mod tests;
 
 pub use decide::{CanaryDecision, CanaryLook, decide, is_look_due};
-pub use judge::{CanaryFigures, CanaryVerdict, judge};
+pub use judge::{CanaryFigures, CanaryVerdict, PercentileFigures, judge};
 pub use outcomes::{CompareCounts, OutcomeCounts, SLOTS, StepOutcomes, slot_bound, slot_of};
 pub use plan::{CANARY_KEYS, CanaryGate, CanaryPlan, CanaryState, CompareTerms};

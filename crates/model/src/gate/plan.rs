@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::field::FieldError;
 use crate::validate::unknown_keys;
 
+use super::outcomes::PERCENTILES;
+
 /// The keys of a request that make a plan.
 pub const CANARY_KEYS: [&str; 5] = ["steps", "interval_secs", "gate", "on_rollback", "shadow"];
 
@@ -35,7 +37,7 @@ pub struct CanaryGate {
     pub max_wait_secs: u64,
     /// Permitted difference of the shares of failed runs.
     pub max_error_ratio_delta: f64,
-    /// Permitted quotient of the 99th percentiles of the durations.
+    /// Permitted quotient of the 99th percentiles of the durations, and of the 90th and the medians.
     pub max_p99_ratio: f64,
     /// The comparison of the answers of both versions; `None` if they are not compared.
     pub compare: Option<CompareTerms>,
@@ -163,11 +165,33 @@ impl CanaryPlan {
         Duration::from_secs(self.interval_secs)
     }
 
-    /// Returns the number of tests of the whole rollout: errors, durations and, if they are compared, answers at each look.
-    pub(super) fn number_of_tests(&self) -> u32 {
-        let tests = if self.gate.compare.is_some() { 3 } else { 2 };
-        let compared = self.steps.iter().filter(|share| **share < 100).count();
-        tests * LOOKS_A_STEP * u32::try_from(compared.max(1)).unwrap_or(u32::MAX / 16)
+    /// Returns the probability at which each test may err, so that all tests of the whole rollout keep the confidence:
+    /// errors, durations and, if they are compared, answers at each look. The looks of a step that waits for compared
+    /// runs have together the part of one look.
+    pub(super) fn significance(&self) -> f64 {
+        let is_compared = self.gate.compare.is_some();
+        let tests = 1 + PERCENTILES.len() + usize::from(is_compared);
+        let steps = self.steps.iter().filter(|share| **share < 100).count();
+        let looks = LOOKS_A_STEP + u32::from(is_compared);
+        let tests = looks * u32::try_from(tests * steps.max(1)).unwrap_or(u32::MAX / 16);
+        (1.0 - self.gate.confidence) / f64::from(tests)
+    }
+
+    /// Returns the most looks at which a step that waits for compared runs is tested: at the end of its interval, and
+    /// whenever its age has doubled since. 0 if the gate compares nothing.
+    pub(super) fn waiting_looks(&self) -> u32 {
+        let longest = self.interval() + Duration::from_secs(self.gate.max_wait_secs);
+        if self.gate.compare.is_some() { 1 + self.doublings(longest) } else { 0 }
+    }
+
+    /// Returns the number of looks that a step of this age has had once it was tested, while it waits for compared runs.
+    pub(super) fn looks_due_waiting(&self, age: Duration) -> u32 {
+        LOOKS_A_STEP - 1 + (1 + self.doublings(age)).min(self.waiting_looks())
+    }
+
+    /// Returns the number of times for which the interval was doubled up to this age.
+    fn doublings(&self, age: Duration) -> u32 {
+        (age.as_secs() / self.interval_secs.max(1)).checked_ilog2().unwrap_or(0)
     }
 }
 
@@ -313,6 +337,8 @@ impl CanaryState {
     /// All states.
     pub const ALL: [Self; 5] =
         [Self::Watching, Self::Paused, Self::Promoted, Self::RolledBack, Self::Aborted];
+    /// The states that an operator may order, as a remedy.
+    pub const ORDERS: &'static str = "use watching, paused, promoted or aborted";
 
     /// Returns the name in the API and the database.
     pub const fn name(self) -> &'static str {

@@ -22,14 +22,47 @@ impl Bits {
     }
 }
 
-/// The conduct of a version: its share of failed runs, and a factor of its durations.
+/// The conduct of a version: its shares of failed runs and of answers that differ, and a factor of its durations.
 #[derive(Clone, Copy)]
 struct Conduct {
     failing: f64,
+    different: f64,
     factor: f64,
 }
 
-const STABLE: Conduct = Conduct { failing: 0.002, factor: 1.0 };
+const STABLE: Conduct = Conduct { failing: 0.002, different: 0.002, factor: 1.0 };
+
+/// The durations of the runs of a version.
+enum DrawnDurations {
+    /// Exponentially distributed, with a mean of 5 ms.
+    Exponential,
+    /// Drawn from recorded ones: the number of runs up to each slot.
+    Recorded(Vec<u64>),
+}
+
+impl DrawnDurations {
+    /// Reads the durations of a service under load on a busy machine: most runs take a tenth of a millisecond, one of a
+    /// hundred 50 ms and more.
+    fn read_recorded() -> Self {
+        let counts = OutcomeCounts::read_durations(include_str!("recorded_durations.json"));
+        let up_to = counts.iter().scan(0_u64, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Self::Recorded(up_to.collect())
+    }
+
+    /// Draws a duration in nanoseconds.
+    fn draw(&self, bits: &mut Bits) -> f64 {
+        match self {
+            Self::Exponential => -bits.share().ln() * 5e6,
+            Self::Recorded(up_to) => {
+                let drawn = bits.next() % up_to.last().unwrap();
+                (slot_bound(up_to.partition_point(|sum| *sum <= drawn)) - 1) as f64
+            }
+        }
+    }
+}
 
 fn plan(body: &Value) -> CanaryPlan {
     CanaryPlan::parse(body.as_object().unwrap(), None).unwrap().unwrap()
@@ -42,6 +75,15 @@ fn usual_plan() -> CanaryPlan {
 /// Runs a rollout in virtual time, a quarter of an interval after the other. Returns the last decision and the seconds
 /// until it was made.
 fn run(plan: &CanaryPlan, rate: u64, seed: u64, canary: Conduct) -> (CanaryDecision, f64) {
+    run_with(&DrawnDurations::Exponential, plan, (rate, seed), canary)
+}
+
+fn run_with(
+    durations: &DrawnDurations,
+    plan: &CanaryPlan,
+    (rate, seed): (u64, u64),
+    canary: Conduct,
+) -> (CanaryDecision, f64) {
     let mut bits = Bits(seed);
     let mut outcomes = vec![StepOutcomes::default()];
     let (mut step, mut looks, mut quarter, mut total) = (0, 0, 0_u32, 0.0);
@@ -51,9 +93,14 @@ fn run(plan: &CanaryPlan, rate: u64, seed: u64, canary: Conduct) -> (CanaryDecis
         let share = plan.steps[step] as f64 / 100.0;
         let last = outcomes.last_mut().unwrap();
         for _ in 0..rate * plan.interval_secs / 4 {
+            let is_canary = bits.share() < share;
+            if is_canary && plan.gate.compare.is_some() {
+                last.compared.runs += 1;
+                last.compared.different += u64::from(bits.share() < canary.different);
+            }
             let (counts, conduct) =
-                if bits.share() < share { (&mut last.canary, canary) } else { (&mut last.stable, STABLE) };
-            let nanoseconds = (-bits.share().ln() * conduct.factor * 5e6) as u64;
+                if is_canary { (&mut last.canary, canary) } else { (&mut last.stable, STABLE) };
+            let nanoseconds = (durations.draw(&mut bits) * conduct.factor) as u64;
             counts.runs += 1;
             counts.errors += u64::from(bits.share() < conduct.failing);
             counts.durations.resize(SLOTS, 0);
@@ -96,11 +143,135 @@ fn worse_canaries_are_rolled_back_within_two_intervals() {
 }
 
 #[test]
+fn innocent_canaries_pass_on_recorded_outcomes() {
+    let durations = DrawnDurations::read_recorded();
+    let plan = plan(&json!({"steps": [10, 25, 50, 100], "interval_secs": 10, "gate": {"compare": 1}}));
+    for seed in 0..100 {
+        let (end, seconds) = run_with(&durations, &plan, (200, seed), STABLE);
+        assert!(matches!(end, CanaryDecision::Promote(_)), "{seed}: {end:?}");
+        assert!((29.9..40.1).contains(&seconds), "{seed}: {seconds}");
+    }
+}
+
+#[test]
+fn worse_canaries_fail_on_recorded_outcomes() {
+    let durations = DrawnDurations::read_recorded();
+    let plan = plan(&json!({"steps": [10, 25, 50, 100], "interval_secs": 10, "gate": {"compare": 1}}));
+    let failing = Conduct { failing: 0.032, ..STABLE };
+    let differing = Conduct { different: 0.05, ..STABLE };
+    let slow = Conduct { factor: 2.0, ..STABLE };
+    for seed in 0..5 {
+        for (conduct, expected) in [
+            (failing, CanaryVerdict::MoreErrors),
+            (differing, CanaryVerdict::Different),
+            (slow, CanaryVerdict::Slower),
+        ] {
+            let (end, seconds) = run_with(&durations, &plan, (1000, seed), conduct);
+            let CanaryDecision::RollBack { verdict, .. } = end else { panic!("{seed}: {end:?}") };
+            assert_eq!(verdict, expected, "{seed}");
+            assert!(seconds <= 20.0, "{seed}: {seconds}");
+        }
+    }
+}
+
+/// Returns the outcomes of runs that take so many nanoseconds each, but for one in fifty, which takes a second.
+fn lasting(runs: u64, nanoseconds: u64) -> OutcomeCounts {
+    let mut durations = vec![0; SLOTS];
+    durations[slot_of(nanoseconds)] = runs - runs / 50;
+    durations[slot_of(1_000_000_000)] = runs / 50;
+    OutcomeCounts { runs, errors: 0, durations }
+}
+
+#[test]
+fn slower_runs_below_a_noisy_tail_are_found() {
+    let plan = usual_plan();
+    for (stable, canary, expected) in [
+        (1_000_000, 1_000_000, CanaryVerdict::Good),
+        (1_000_000, 1_400_000, CanaryVerdict::Good),
+        (1_000_000, 2_000_000, CanaryVerdict::Slower),
+        // Below the permitted growth, though twice as slow.
+        (40_000, 80_000, CanaryVerdict::Good),
+        (200_000, 400_000, CanaryVerdict::Slower),
+    ] {
+        let (canary, stable) = (lasting(1000, canary), lasting(9000, stable));
+        let step = StepOutcomes { canary, stable, ..StepOutcomes::default() };
+        let (verdict, figures) = judge(&plan, &[step]);
+        assert_eq!(verdict, expected, "{figures:?}");
+        if expected == CanaryVerdict::Slower {
+            let slowest = figures.slowest();
+            assert!(slowest.percent < 99, "{slowest:?}");
+            assert!((1.9..2.1).contains(&slowest.ratio().unwrap()), "{slowest:?}");
+        }
+    }
+}
+
+#[test]
+fn figures_show_every_percentile() {
+    let step = StepOutcomes {
+        canary: lasting(1000, 2_000_000),
+        stable: lasting(1000, 1_000_000),
+        ..StepOutcomes::default()
+    };
+    let figures = judge(&usual_plan(), &[step]).1.to_json();
+    for name in ["p99_ratio", "p90_ratio", "p50_ratio", "slow_deviation"] {
+        assert!(figures[name].is_number(), "{name}: {figures}");
+    }
+    assert!(figures["canary"]["p50_ms"].as_f64() > figures["stable"]["p50_ms"].as_f64(), "{figures}");
+}
+
+#[test]
 fn low_traffic_waits_and_then_pauses() {
     let plan = plan(&json!({"steps": [10], "interval_secs": 60, "gate": {"max_wait_secs": 120}}));
     let (end, seconds) = run(&plan, 4, 1, STABLE);
     assert!(matches!(end, CanaryDecision::Pause(figures) if figures.canary_runs < 200));
     assert!((seconds - 180.0).abs() < 0.1, "{seconds}");
+}
+
+/// Runs a rollout of one step in which nothing is compared, so that it waits to the end. Both versions have ten runs a
+/// second, of which the older one fails a fifth.
+fn wait_for_comparisons(seed: u64, failing: f64) -> CanaryDecision {
+    let gate = json!({"min_runs": 30, "max_wait_secs": 310, "max_error_ratio_delta": 0, "compare": 0.001,
+        "confidence": 0.5});
+    let plan = plan(&json!({"steps": [50], "interval_secs": 10, "gate": gate}));
+    let mut bits = Bits(seed);
+    let mut outcomes = [StepOutcomes::default()];
+    let (mut looks, mut age) = (0, Duration::ZERO);
+    loop {
+        age += Duration::from_secs(5);
+        let [StepOutcomes { canary, stable, .. }] = &mut outcomes;
+        for _ in 0..50 {
+            canary.errors += u64::from(bits.share() < failing);
+            stable.errors += u64::from(bits.share() < 0.2);
+        }
+        (canary.runs, stable.runs) = (canary.runs + 50, stable.runs + 50);
+        match decide(&plan, CanaryLook { step: 0, looks, age, outcomes: &outcomes }) {
+            CanaryDecision::NotDue => {}
+            CanaryDecision::Wait { looks: made, .. } => looks = made,
+            end => return end,
+        }
+    }
+}
+
+#[test]
+fn long_wait_keeps_the_confidence() {
+    let mut worse = 0;
+    for seed in 0..100 {
+        match wait_for_comparisons(seed, 0.2) {
+            CanaryDecision::RollBack { .. } => worse += 1,
+            end => assert!(matches!(end, CanaryDecision::Pause(_)), "{seed}: {end:?}"),
+        }
+    }
+    // By all five tests a half of them may be found worse.
+    assert!(worse <= 10, "{worse} of 100");
+}
+
+#[test]
+fn worse_canary_fails_during_a_wait() {
+    for seed in 0..5 {
+        let end = wait_for_comparisons(seed, 0.4);
+        let is_found = matches!(&end, CanaryDecision::RollBack { verdict: CanaryVerdict::MoreErrors, .. });
+        assert!(is_found, "{seed}: {end:?}");
+    }
 }
 
 #[test]
@@ -171,8 +342,8 @@ fn counts_add_up_and_survive_their_text() {
     sum.add(&more);
     assert_eq!(sum, OutcomeCounts { runs: 103, errors: 1, durations: vec![1, 100, 0, 2] });
     assert_eq!(OutcomeCounts::read_durations(&sum.durations_text()), sum.durations);
-    assert_eq!((sum.p99_slot(), sum.above(1)), (Some(3), 2));
-    assert_eq!((more.p99_slot(), OutcomeCounts::default().p99_slot()), (Some(3), None));
+    assert_eq!((sum.percentile_slot(99), sum.percentile_slot(50), sum.above(1)), (Some(3), Some(1), 2));
+    assert_eq!((more.percentile_slot(99), OutcomeCounts::default().percentile_slot(99)), (Some(3), None));
     assert_eq!(sum.since(&more).runs, 3);
     assert!(OutcomeCounts::read_durations("rubbish").is_empty());
 }

@@ -103,11 +103,15 @@ pub fn activate_workflow(
     Ok(transition)
 }
 
+/// The remedy if the canary that is to be ended moves by itself.
+const OVERRIDE: &str = "add \"override\": true if it moves by itself";
+
 /// Refuses a second canary. The message names both active versions and the possible next steps.
 fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> ServiceError {
     ServiceError::conflict(format!(
         "workflow '{id}' has two active versions: {} at {} percent and {} at {}; end the canary with PATCH \
-         /api/v1/admin/workflows/{id}/rollout (0 archives it, 100 completes it), or send \"replace_canary\": true",
+         /api/v1/admin/workflows/{id}/rollout (0 archives it, 100 completes it; {OVERRIDE}), or send \
+         \"replace_canary\": true",
         canary.version, canary.rollout_percentage, stable.version, stable.rollout_percentage
     ))
 }
@@ -244,7 +248,7 @@ pub fn rollback(
         if let [canary, stable, ..] = active.as_slice() {
             return Err(ServiceError::conflict(format!(
                 "{kind} '{id}' has two active versions, {} and {}; end the canary with PATCH \
-                 /api/v1/admin/workflows/{id}/rollout and 0, or name the version in \"to_version\"",
+                 /api/v1/admin/workflows/{id}/rollout and 0 ({OVERRIDE}), or name the version in \"to_version\"",
                 canary.version, stable.version
             )));
         }

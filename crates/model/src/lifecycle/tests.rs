@@ -38,7 +38,8 @@ fn second_canary_is_refused_naming_both_versions() {
     let rows = versions(&[(2, Active, 90), (3, Active, 10), (4, Draft, 100)]);
     let refused = activate_workflow("w", &rows, 10.into()).unwrap_err();
     assert_eq!(refused.status(), 409);
-    for text in ["3 at 10 percent", "2 at 90", "/workflows/w/rollout", "replace_canary"] {
+    for text in ["3 at 10 percent", "2 at 90", "/workflows/w/rollout", "replace_canary", "\"override\": true"]
+    {
         assert!(refused.message().contains(text), "{}", refused.message());
     }
     assert!(activate_workflow("w", &rows, 100.into()).is_ok(), "the whole traffic needs no canary");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::body::BodyReader;
 use super::value_stand_ins::ReferencedFields;
-use super::{ChannelChecks, cron, distinct, scan};
+use super::{ChannelChecks, cron, distinct, scan, transport};
 use crate::config::auth::sends_data_beside_others;
 use crate::config::key_reference::names;
 use crate::config::value_reference::ValueScope;
@@ -52,19 +52,20 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
         Ok(_) => ValidationReport::default(),
         Err(errors) => errors.into(),
     };
-    if let Some(config) = body.get("config") {
-        report.warnings = channel_warnings(config, checks);
-    }
+    report.warnings = channel_warnings(body, checks);
     report
 }
 
-/// Returns warnings about probable mistakes in a valid config.
-pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
+/// Returns warnings about probable mistakes in a valid document.
+pub fn channel_warnings(document: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
+    let config = &document["config"];
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let mut warnings = Vec::new();
+    transport::warn(document, &mut warnings);
     for block in CREDENTIAL_BLOCKS {
-        let value = config.get(block).unwrap_or(&Value::Null);
-        scan::embedded_references(&format!("channel.config.{block}"), value, &mut warnings);
+        let (path, value) = (format!("channel.config.{block}"), &config[block]);
+        scan::embedded_references(&path, value, &mut warnings);
+        scan::unread_variables(&path, value, false, &mut warnings);
     }
     let fields = ReferencedFields::find(ValueScope::ChannelConfig, config);
     let Ok(config) = fields.read(config, ChannelConfig::parse) else { return warnings };
@@ -72,6 +73,11 @@ pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue
     warnings.extend(answers_of_accepted(&config));
     warnings.extend(discarded_siblings(&config, preset));
     warnings.extend(checks.suspicions(&config));
+    if document["protocol"].as_str().and_then(Protocol::parse) == Some(Protocol::Cron) {
+        let payload = document.pointer("/transport_config/payload").filter(|payload| payload.is_object());
+        let payload = payload.cloned().unwrap_or_else(|| json!({}));
+        warnings.extend(checks.refused_payload(&config, &payload));
+    }
     warnings
 }
 
@@ -261,7 +267,8 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     let mut found: Vec<_> = undecided_sharing(&config).into_iter().collect();
     found.extend(unreadable_records(content));
     found.extend(keys_of_nobody(&config));
-    found.extend(misplaced_answers(content.protocol, &config));
+    found.extend(misplaced_answers(content, &config));
+    found.extend(misplaced_senders(content.protocol, &config));
     found.extend(pause_without_failures(content.protocol, &config));
     found.extend(misplaced_sign_in(content, &config));
     for expression in config.expressions() {
@@ -351,19 +358,33 @@ fn keys_of_nobody(config: &ChannelConfig) -> Option<FieldError> {
         .then(|| FieldError::invalid(path, "per_principal needs auth, which names a principal"))
 }
 
-/// Refuses the replay of answers for senders that get none, and a store of answers that contradicts the other keys.
-fn misplaced_answers(protocol: Protocol, config: &ChannelConfig) -> Option<FieldError> {
+/// Refuses senders of events on a channel that reads no events, or that no sender asks.
+fn misplaced_senders(protocol: Protocol, config: &ChannelConfig) -> Option<FieldError> {
+    config.request.cloudevents_origins.as_ref()?;
+    let why = match config.request.body_format {
+        _ if !protocol.is_http() => "records come without a validation request: omit the field",
+        RequestBodyFormat::CloudEvents => return None,
+        _ => "needs body: cloudevents, which reads their events",
+    };
+    Some(FieldError::invalid("channel.config.request.cloudevents_origins", why))
+}
+
+/// Refuses the replay of answers for senders that get none, and keys of kept answers that contradict the others.
+fn misplaced_answers(content: &ChannelContent, config: &ChannelConfig) -> Option<FieldError> {
     let block = config.deduplication.as_ref()?;
     let refused =
         |key: &str, why: &str| Some(FieldError::invalid(format!("channel.config.deduplication.{key}"), why));
     let replays = block.on_duplicate == DuplicatePolicy::Replay;
     match block.store {
-        _ if replays && protocol == Protocol::Kafka => {
+        _ if replays && content.protocol == Protocol::Kafka => {
             refused("on_duplicate", "records of a topic get no answer that could be replayed: use refuse")
         }
         Some(_) if !replays => refused("store", "only on_duplicate: replay keeps answers, omit the field"),
         Some(AnswerPlace::Memory | AnswerPlace::Database) if block.connector.is_some() => {
             refused("store", "connector names a Redis server: use redis, or omit connector")
+        }
+        _ if !replays && !content.config["deduplication"]["max_answer_bytes"].is_null() => {
+            refused("max_answer_bytes", "only on_duplicate: replay keeps answers, omit the field")
         }
         _ => None,
     }
@@ -427,16 +448,17 @@ fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
     if config.request.mode != RequestMode::Accept {
         return Vec::new();
     }
+    let is_cached = config.cache.as_ref().is_some_and(|cache| cache.enabled);
+    let is_shaped = config.response.mode == ResponseMode::Shaped;
     let blocks = [
-        ("cache", config.cache.as_ref().is_some_and(|cache| cache.enabled)),
-        ("response.mode", config.response.mode == ResponseMode::Shaped),
+        ("cache", is_cached, "has no effect"),
+        ("response.mode", is_shaped, "has no effect but on the data that the state of a submission shows"),
     ];
-    let why = "has no effect: with request.mode accept every call is answered before it runs";
-    blocks
-        .iter()
-        .filter(|(_, is_set)| *is_set)
-        .map(|(name, _)| Issue::new(format!("channel.config.{name}"), why))
-        .collect()
+    let warn = |(name, _, effect): (&str, bool, &str)| {
+        let why = format!("{effect}: with request.mode accept every call is answered before it runs");
+        Issue::new(format!("channel.config.{name}"), why)
+    };
+    blocks.into_iter().filter(|(_, is_set, _)| *is_set).map(warn).collect()
 }
 
 /// Warns about cached responses that callers share although the workflow can distinguish the callers.

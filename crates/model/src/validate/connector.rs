@@ -64,9 +64,7 @@ fn read(
         name: body.name(current.map(|current| current.name.as_str())),
         connector_type: kind.map_or_else(String::new, |kind| kind.name().to_owned()),
         enabled: body.boolean("enabled").unwrap_or_else(|| current.is_none_or(|current| current.enabled)),
-        tags: body
-            .strings("tags")
-            .unwrap_or_else(|| current.map_or_else(Vec::new, |current| current.tags.clone())),
+        tags: body.strings("tags").unwrap_or_else(|| current.map_or_else(Vec::new, |one| one.tags.clone())),
         config,
     };
     body.refuse_unknown(&Connector::ONLY_READ, &[]);
@@ -96,6 +94,8 @@ fn read(
     }
     scan::report_uncompiled(CONFIG, &content.config, &mut errors);
     scan::embedded_references(CONFIG, &content.config, warnings);
+    scan::unread_variables(&format!("{CONFIG}.auth"), &content.config["auth"], true, warnings);
+    warnings.extend(repeated_scheme(&content.config));
     scan::nul(EntityKind::Connector, &content.hashable(), &mut errors);
     scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refuse_text(path, text)));
     let tags = content.tags.iter().enumerate().map(|(index, tag)| (format!("connector.tags[{index}]"), tag));
@@ -127,6 +127,15 @@ fn refuse_text(path: &str, text: &str) -> Option<FieldError> {
     }
     let why = "this scheme is reserved and cannot be resolved, use env://, file:// or vault://";
     is_reserved_reference(text).then(|| FieldError::new(path, FieldCode::UnresolvedSecretRef, why))
+}
+
+/// Returns a warning about a token that repeats the scheme which is sent before it.
+fn repeated_scheme(config: &Value) -> Option<Issue> {
+    let auth = &config["auth"];
+    let token = auth["token"].as_str().filter(|_| auth["type"] == "bearer")?;
+    let repeats = token.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
+    let message = "'Bearer' is sent before the token: give the token alone";
+    repeats.then(|| Issue::new(format!("{CONFIG}.auth.token"), message))
 }
 
 /// Returns a warning about a probable mistake in the config.

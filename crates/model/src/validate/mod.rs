@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod scan;
 mod steps;
+mod transport;
 mod value_stand_ins;
 mod workflow;
 
@@ -74,6 +75,12 @@ pub trait ChannelChecks {
     /// Returns warnings about probable mistakes in a config that can be served.
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
         let _ = config;
+        Vec::new()
+    }
+
+    /// Returns warnings about a schedule whose payload its own channel refuses.
+    fn refused_payload(&self, config: &ChannelConfig, payload: &Value) -> Vec<Issue> {
+        let _ = (config, payload);
         Vec::new()
     }
 }

@@ -78,6 +78,30 @@ pub(super) fn embedded_references(path: &str, value: &Value, warnings: &mut Vec<
     });
 }
 
+/// Warns of credentials that read like a variable of the environment and are taken as they are written. `${NAME}` is read
+/// by connectors alone (`reads_braces`).
+pub(super) fn unread_variables(path: &str, value: &Value, reads_braces: bool, warnings: &mut Vec<Issue>) {
+    each_string(path, value, &mut |path, text| {
+        if names_variable(text) && !(reads_braces && text.starts_with("${")) {
+            let message = "this text is the credential itself: a variable is written env://NAME";
+            warnings.push(Issue::new(path, message));
+        }
+    });
+}
+
+/// Returns true for `${NAME}`, `$NAME`, `env:NAME` and `{{NAME}}`.
+fn names_variable(text: &str) -> bool {
+    let braced = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
+    let name = braced("${", "}")
+        .or_else(|| braced("{{", "}}"))
+        .or_else(|| text.strip_prefix("env:"))
+        .or_else(|| text.strip_prefix('$'));
+    name.map(str::trim).is_some_and(|name| {
+        name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    })
+}
+
 /// Warns of such references in the inputs of the tasks of a workflow.
 pub(super) fn embedded_in_workflow(content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     for (path, steps) in content.step_lists() {

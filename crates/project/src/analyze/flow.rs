@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use svc_engine::Engine;
+use svc_model::documents::STEP_LISTS;
 
 use super::AnalysisReport;
 use super::rules::AnalysisRule;
-use super::steps::{StepList, always_ends, members, overlap, written_paths};
+use super::steps::{StepList, always_ends, is_unconditional, members, overlap, written_paths};
 use crate::project::AuthoredEntity;
 
 /// Operators whose result depends on the message or the moment, or that may fail on purpose.
@@ -67,26 +68,38 @@ fn check_condition(
     step: &Value,
     report: &mut AnalysisReport<'_>,
 ) {
-    let Some(condition) = step.get("condition").filter(|condition| !condition.is_null()) else { return };
+    let Some(condition) = step.get("condition") else { return };
     let path = format!("{}[{n}].condition", list.path);
-    if *condition == true {
-        return report.add_removable(entity, &path, "the condition is always true");
-    }
     // Between the condition of a group and its first member nothing changes the message.
     if let Some((group, "tasks")) = list.group.filter(|_| n == 0)
         && group["condition"] == *condition
         && group["for_each"].is_null()
+        && !is_unconditional(condition)
     {
         let message = "the condition of the group is true already";
         return report.add(AnalysisRule::RedundantCondition, entity, &path, message);
     }
-    match constant_value(engine, condition) {
+    check_constant(engine, entity, &path, condition, report);
+}
+
+/// Reports a condition that is the same for every message.
+pub(super) fn check_constant(
+    engine: &Engine,
+    entity: &AuthoredEntity,
+    path: &str,
+    condition: &Value,
+    report: &mut AnalysisReport<'_>,
+) {
+    if *condition == true {
+        return report.add_removable(entity, path, "the condition is always true");
+    }
+    match constant_value(engine, condition).filter(|_| !condition.is_null()) {
         None => {}
         Some(Value::Bool(true)) => {
-            report.add(AnalysisRule::RedundantCondition, entity, &path, "the condition is always true");
+            report.add(AnalysisRule::RedundantCondition, entity, path, "the condition is always true");
         }
         Some(_) => {
-            report.add(AnalysisRule::TaskNeverRuns, entity, &path, "the condition is never true");
+            report.add(AnalysisRule::TaskNeverRuns, entity, path, "the condition is never true");
         }
     }
 }
@@ -98,10 +111,14 @@ fn check_race(
     list: &StepList<'_>,
     report: &mut AnalysisReport<'_>,
 ) {
-    let written: Vec<Vec<String>> = list.steps.iter().map(written_paths).collect();
+    let written: Vec<Vec<String>> = list.steps.iter().map(|step| written_paths(engine, step)).collect();
     for (n, step) in list.steps.iter().enumerate() {
-        let reads = engine.literal_reads(&format!("{}[{n}]", list.path), step);
-        for (at, read) in reads.into_iter().chain(source_reads(&format!("{}[{n}]", list.path), step)) {
+        let place = format!("{}[{n}]", list.path);
+        let (own, over) = (element_paths(engine, step), format!("{place}.for_each.over"));
+        let is_own =
+            |at: &str, read: &str| !at.starts_with(&over) && own.iter().any(|path| overlap(path, read));
+        let reads = engine.literal_reads(&place, step).into_iter().chain(source_reads(&place, step));
+        for (at, read) in reads.filter(|(at, read)| !is_own(at, read)) {
             let others = written.iter().enumerate().filter(|(other, _)| *other != n);
             let writer = others
                 .filter(|(_, paths)| paths.iter().any(|path| overlap(path, &read)))
@@ -116,11 +133,30 @@ fn check_race(
     }
 }
 
-/// Returns the paths that tasks name as their source, with their places.
+/// Returns the paths that an element of a `for_each` writes on its own view, which it reads there again.
+fn element_paths(engine: &Engine, step: &Value) -> Vec<String> {
+    let block = &step["for_each"];
+    if !block.is_object() {
+        return Vec::new();
+    }
+    let mut body = step.clone();
+    body["for_each"] = Value::Null;
+    let keys = [block["as"].as_str().or(Some("item")), block["index_as"].as_str()];
+    let mut paths = written_paths(engine, &body);
+    paths.extend(keys.into_iter().flatten().map(|key| format!("temp_data.{key}")));
+    paths
+}
+
+/// Returns the paths that tasks name as their source, and those that are kept of elements, with their places.
 fn source_reads(at: &str, step: &Value) -> Vec<(String, String)> {
     let mut reads = Vec::new();
-    for (n, member) in members(step, "tasks").iter().enumerate() {
-        reads.extend(source_reads(&format!("{at}.tasks[{n}]"), member));
+    for key in STEP_LISTS {
+        for (n, member) in members(step, key).iter().enumerate() {
+            reads.extend(source_reads(&format!("{at}.{key}[{n}]"), member));
+        }
+    }
+    if let Some(path) = step["for_each"]["collect"].as_str() {
+        reads.push((format!("{at}.for_each.collect"), path.to_owned()));
     }
     let function = &step["function"];
     if let Some(source) = function["input"]["source"].as_str() {

@@ -17,11 +17,11 @@ use crate::finding::Finding;
 use crate::project::{AuthoredEntity, Project};
 
 pub use rules::{AnalysisLevels, AnalysisRule};
+pub(crate) use steps::overlap;
 
 /// A finding of the analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnalysisFinding {
-    /// The finding.
     pub finding: Finding,
     /// The removal that mends it, if there is one.
     pub removal: Option<Removal>,
@@ -49,9 +49,7 @@ pub fn analyze(
 ) -> Vec<AnalysisFinding> {
     let mut report = AnalysisReport { project, levels, findings: Vec::new() };
     for entity in project.entities(EntityKind::Workflow) {
-        if entity.document["condition"] == true {
-            report.add_removable(entity, "condition", "the condition is always true");
-        }
+        flow::check_constant(engine, entity, "condition", &entity.document["condition"], &mut report);
         for list in steps::step_lists(&entity.document) {
             flow::check_list(engine, entity, &list, &mut report);
             data::check_inputs(engine, project, entity, &list, &mut report);

@@ -59,7 +59,7 @@ macro_rules! rules {
 
 rules! {
     TaskNeverRuns = "analyze.task_never_runs", Warning,
-        "The condition of a task or group is never true, whatever the message holds.",
+        "The condition of a task, a group or the workflow is never true, whatever the message holds.",
         "remove the task, or correct the condition",
         "Only `true` itself passes a condition. One that reads nothing of the message has the same result every time.";
     UnreachableStep = "analyze.unreachable_step", Warning,

@@ -49,6 +49,8 @@ fn steps_behind_an_end_are_unreachable() {
     let end = json!({"id": "end", "name": "End", "terminal": true, "tasks": [map("a", json!([]))]});
     assert_eq!(fired(json!([end, map("b", json!([]))])), [fired_at("unreachable_step", "tasks[1]")]);
     assert_eq!(fired(json!([map("b", json!([])), end])), []);
+    let group = json!({"id": "g", "name": "G", "tasks": [map("a", json!([]))], "finally": [end]});
+    assert_eq!(fired(json!([group, map("b", json!([]))])), [fired_at("unreachable_step", "tasks[1]")]);
     let mut under = end;
     under["condition"] = json!({"var": "data.x"});
     assert_eq!(fired(json!([under, map("b", json!([]))])), []);
@@ -125,6 +127,53 @@ fn reader_of_a_parallel_write_is_named() {
     assert_eq!(fired(json!([group])), [expected]);
     group["parallel"] = json!(false);
     assert_eq!(fired(json!([group])), []);
+}
+
+#[test]
+fn race_of_elements_and_handlers_is_named() {
+    let parallel = |reader: Value| {
+        let writer = map("writer", json!([{"path": "data.total", "logic": 1}]));
+        json!([{"id": "g", "name": "G", "parallel": true, "tasks": [writer, reader]}])
+    };
+    let race = |place: &str| vec![fired_at("race_in_parallel", &format!("tasks[0].tasks[1].{place}"))];
+    let parse = task("parse", "parse_json", json!({"source": "data.total", "target": "x"}));
+    for key in ["on_error", "finally"] {
+        let mut guarded = json!({"id": "r", "name": "R", "tasks": [map("a", json!([]))]});
+        guarded[key] = json!([parse]);
+        assert_eq!(fired(parallel(guarded)), race(&format!("{key}[0].function.input.source")));
+    }
+    let each = |over: Value, path: &str, collect: &str| {
+        let logic = json!({"var": "temp_data.item"});
+        let mut task = map("each", json!([{"path": path, "logic": logic}]));
+        task["for_each"] = json!({"over": over, "into": "data.list", "collect": collect});
+        task
+    };
+    let over = json!({"var": "data.total"});
+    assert_eq!(fired(parallel(each(over, "data.x", "data.x"))), race("for_each.over"));
+    assert_eq!(fired(parallel(each(json!([1]), "data.x", "data.total"))), race("for_each.collect"));
+    // The elements write on their own views, and read there what they wrote.
+    assert_eq!(fired(parallel(each(json!([1]), "data.total", "data.total"))), []);
+    let reader = map("reader", json!([{"path": "data.r", "logic": {"var": "data.x"}}]));
+    let group = json!({"id": "g", "name": "G", "parallel": true,
+        "tasks": [each(json!([1]), "data.x", "data.x"), reader]});
+    assert_eq!(fired(json!([group])), []);
+}
+
+#[test]
+fn workflow_that_never_runs_is_named() {
+    let workflow =
+        |condition: Value| json!({"workflow_id": "w", "name": "W", "condition": condition, "tasks": []});
+    for (condition, rule) in [
+        (json!({"==": [1, 2]}), Some("analyze.task_never_runs")),
+        (json!(false), Some("analyze.task_never_runs")),
+        (json!(true), Some("analyze.redundant_condition")),
+        (json!({"==": [1, {"var": "data.x"}]}), None),
+        (Value::Null, None),
+    ] {
+        let found = findings(&[("w.json", workflow(condition.clone()))]);
+        let checks: Vec<_> = found.iter().map(|found| found.finding.check).collect();
+        assert_eq!(checks, Vec::from_iter(rule), "{condition}");
+    }
 }
 
 #[test]

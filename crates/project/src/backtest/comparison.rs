@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 use svc_contract::remove_response_control;
-use svc_engine::{AnsweredCall, CallMatch, CallRecording, ReplayReport, RunRecording};
+use svc_engine::{AnsweredCall, CallMatch, CallRecording, ReplayReport, RunRecording, RunRecordingEnd};
 use svc_model::MASK;
 
 use super::channel::BacktestChannel;
+use super::ignored_path::IgnoredPath;
+use super::intake::ANSWERED;
 use super::recorded_line::RecordedLine;
 use crate::case::compare::{Match, describe};
 
@@ -75,20 +77,16 @@ impl DifferenceKind {
     }
 }
 
-/// The source of a run whose caller waited for the answer.
-const ANSWERED: &str = "sync";
-
 /// The options of a backtest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BacktestOptions {
-    /// Paths below `data` or `input`, and of shaped answers below `headers` or `body`, that are not compared.
-    pub ignore: Vec<String>,
+    /// Paths that are not compared.
+    pub ignore: Vec<IgnoredPath>,
 }
 
 /// One difference of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDifference {
-    /// The kind.
     pub kind: DifferenceKind,
     /// The part that differs, alike for differences that belong together.
     pub subject: String,
@@ -129,14 +127,17 @@ impl RunComparison {
     }
 }
 
-/// Compares a run over a recording with the recorded run, by the data that both end with.
+/// Compares a run over a recording with the recorded run, by the data and errors that both end with.
 #[must_use]
 pub fn compare(
     recording: &RunRecording,
     replayed: &ReplayReport,
     options: &BacktestOptions,
 ) -> RunComparison {
-    compare_by(recording, replayed, options, |before, after| describe_values("data", before, after, options))
+    compare_by(recording, replayed, options, |before, after| {
+        let data = describe_values("data", &before.data, &after.data, options);
+        [data, describe_errors(before, after, options)].concat()
+    })
 }
 
 /// Compares a run over a recording with the recorded run. With a channel, the answer that it makes of the data counts.
@@ -147,21 +148,34 @@ pub(super) fn compare_line(
     channel: Option<&BacktestChannel>,
 ) -> RunComparison {
     let recording = &*line.recording;
-    let Some(channel) = channel else { return compare(recording, replayed, options) };
-    let is_answered = line.source.as_deref() == Some(ANSWERED)
-        && recording.end.error.is_none()
-        && replayed.end.error.is_none();
+    let is_waited_for = line.source.as_deref() == Some(ANSWERED);
+    let lists_errors = is_waited_for || line.source.is_none();
+    let Some(channel) = channel else {
+        if lists_errors {
+            return compare(recording, replayed, options);
+        }
+        return compare_by(recording, replayed, options, |before, after| {
+            describe_values("data", &before.data, &after.data, options)
+        });
+    };
+    let has_answers = is_waited_for && recording.end.error.is_none() && replayed.end.error.is_none();
+    let shaping = Some(channel).filter(|_| has_answers);
     compare_by(recording, replayed, options, |before, after| {
-        describe_answers(before, after, options, Some(channel).filter(|_| is_answered))
+        let mut lines = describe_answers(&before.data, &after.data, options, shaping);
+        let have_other_errors = lists_errors && before.errors != after.errors;
+        if have_other_errors && channel.shape_recorded_answer(&before.data).is_none() {
+            lines.append(&mut describe_errors(before, after, options));
+        }
+        lines
     })
 }
 
-/// Compares two runs; `describe` lists the differences of the data that they end with.
+/// Compares two runs; `describe` lists the differences of the answers that their ends make.
 fn compare_by(
     recording: &RunRecording,
     replayed: &ReplayReport,
     options: &BacktestOptions,
-    describe: impl FnOnce(&Value, &Value) -> Vec<String>,
+    describe: impl FnOnce(&RunRecordingEnd, &RunRecordingEnd) -> Vec<String>,
 ) -> RunComparison {
     let mut comparison = RunComparison::default();
     compare_calls(recording, replayed, options, &mut comparison);
@@ -172,7 +186,7 @@ fn compare_by(
         return comparison;
     }
     compare_ends(recording, replayed, &mut comparison);
-    add_answer(describe(&recording.end.data, &replayed.end.data), replayed, &mut comparison);
+    add_answer(describe(&recording.end, &replayed.end), replayed, &mut comparison);
     // The time of others has decided what followed the call.
     if has_cut_call && !comparison.differences.is_empty() {
         return RunComparison::incomparable(CUT_CALL);
@@ -250,6 +264,29 @@ fn add_answer(lines: Vec<String>, replayed: &ReplayReport, comparison: &mut RunC
     }
 }
 
+/// Describes the differences of the errors that answers list, of runs that fail alike or not at all. Their order does not
+/// count: errors of elements come in the order of their ends.
+fn describe_errors(
+    before: &RunRecordingEnd,
+    after: &RunRecordingEnd,
+    options: &BacktestOptions,
+) -> Vec<String> {
+    match (&before.errors, &after.errors) {
+        (Some(one), Some(other)) if before.error == after.error => {
+            describe_values("errors", &sort_errors(one), &sort_errors(other), options)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn sort_errors(errors: &Value) -> Value {
+    let mut errors = errors.clone();
+    if let Value::Array(listed) = &mut errors {
+        listed.sort_by_cached_key(Value::to_string);
+    }
+    errors
+}
+
 /// Describes the differences of the answers that a channel makes of two data: by `status`, `headers` and `body` if it
 /// shapes them, otherwise by `data` without the control document, which no answer has.
 fn describe_answers(
@@ -259,14 +296,15 @@ fn describe_answers(
     channel: Option<&BacktestChannel>,
 ) -> Vec<String> {
     let (mut before, mut after) = prepare_values("data", before, after, options);
-    let shaped = channel.map(|channel| (channel.shape_answer(&before), channel.shape_answer(&after)));
+    let shaped =
+        channel.map(|channel| (channel.shape_recorded_answer(&before), channel.shape_answer(&after)));
     match shaped {
         Some((Some(before), Some(after))) => ["status", "headers", "body"]
             .iter()
             .flat_map(|part| describe_values(part, &before[*part], &after[*part], options))
             .collect(),
-        Some((Some(_), None)) => vec!["answer: the workflow no longer shapes it".to_owned()],
-        Some((None, Some(_))) => vec!["answer: the workflow shapes it now".to_owned()],
+        Some((Some(_), None)) => vec!["answer: it is no longer shaped".to_owned()],
+        Some((None, Some(_))) => vec!["answer: it is shaped now".to_owned()],
         _ => {
             remove_response_control(&mut before);
             remove_response_control(&mut after);
@@ -318,11 +356,8 @@ fn describe_values(root: &str, before: &Value, after: &Value, options: &Backtest
 fn prepare_values(root: &str, before: &Value, after: &Value, options: &BacktestOptions) -> (Value, Value) {
     let (mut before, mut after) = (before.clone(), after.clone());
     for path in &options.ignore {
-        let rest = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('.'));
-        let Some(rest) = rest else { continue };
-        let segments: Vec<&str> = rest.split('.').collect();
-        remove(&mut before, &segments);
-        remove(&mut after, &segments);
+        path.remove_from(root, &mut before);
+        path.remove_from(root, &mut after);
     }
     adopt_masked(&before, &mut after);
     (before, after)
@@ -349,21 +384,6 @@ fn adopt_masked(before: &Value, after: &mut Value) {
     }
 }
 
-/// Removes what is at a path, of every element of an array that it meets.
-fn remove(value: &mut Value, path: &[&str]) {
-    let Some((segment, rest)) = path.split_first() else { return };
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| remove(item, path)),
-        Value::Object(members) if rest.is_empty() => drop(members.remove(*segment)),
-        Value::Object(members) => {
-            if let Some(member) = members.get_mut(*segment) {
-                remove(member, rest);
-            }
-        }
-        _ => {}
-    }
-}
-
 /// Lists the paths that lines begin with, indexes left out, so that equal differences of several runs are one group.
 fn list_paths(lines: &[String]) -> String {
     let path = |line: &String| {
@@ -381,20 +401,21 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
-    use svc_engine::{Engine, RunRecordingEnd};
+    use svc_engine::Engine;
 
     use super::*;
 
     fn end(error: Option<&str>, tasks: &[&str], data: Value) -> RunRecordingEnd {
         let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
-        RunRecordingEnd { matched: true, error: error.map(str::to_owned), tasks, data }
+        RunRecordingEnd { matched: true, error: error.map(str::to_owned), tasks, data, errors: None }
     }
 
     fn kinds(before: RunRecordingEnd, after: RunRecordingEnd, ignore: &[&str]) -> Vec<&'static str> {
         let recording = Arc::new(RunRecording { end: before, ..RunRecording::default() });
         let line = RecordedLine { recording, ..RecordedLine::default() };
         let replayed = ReplayReport { end: after, ..ReplayReport::default() };
-        let options = BacktestOptions { ignore: ignore.iter().map(|path| (*path).to_owned()).collect() };
+        let ignore = ignore.iter().map(|path| IgnoredPath::parse(path).unwrap()).collect();
+        let options = BacktestOptions { ignore };
         let comparison = compare_line(&line, &replayed, &options, None);
         comparison.differences.iter().map(|difference| difference.kind.name()).collect()
     }
@@ -409,6 +430,19 @@ mod tests {
         let failed = || end(Some("IO_ERROR"), &["a"], json!({"n": 1}));
         assert_eq!(kinds(same(), failed(), &[]), ["new-error"]);
         assert_eq!(kinds(failed(), same(), &[]), ["error-gone"]);
+    }
+
+    #[test]
+    fn other_errors_of_an_answer_are_named() {
+        let failing = |message: &str| RunRecordingEnd {
+            errors: Some(json!([{"code": "VALIDATION_ERROR", "task_id": "check", "message": message}])),
+            ..end(Some("VALIDATION_ERROR"), &["check"], json!({}))
+        };
+        assert!(kinds(failing("n"), failing("n"), &[]).is_empty());
+        assert_eq!(kinds(failing("n"), failing("m"), &[]), ["different-answer"]);
+        assert!(kinds(failing("n"), failing("m"), &["errors[0].message"]).is_empty());
+        let earlier = RunRecordingEnd { errors: None, ..failing("n") };
+        assert!(kinds(earlier, failing("m"), &[]).is_empty(), "it was recorded before errors were");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use svc_engine::RunRecording;
 pub struct RecordedLine {
     /// The id of the recording; empty if the line has none.
     pub id: String,
-    /// The key of the run.
     pub run_key: String,
     /// The id of the workflow, if it is known.
     pub workflow_id: Option<String>,
@@ -18,7 +17,6 @@ pub struct RecordedLine {
     pub channel: Option<String>,
     /// The way in which the run began, if it is known: `sync` for one whose caller waited for the answer.
     pub source: Option<String>,
-    /// The recording.
     pub recording: Arc<RunRecording>,
 }
 

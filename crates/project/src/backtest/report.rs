@@ -42,7 +42,6 @@ pub struct BacktestReport {
 /// Differences of several runs that belong together.
 #[derive(Clone, Debug)]
 pub struct DifferenceGroup {
-    /// The kind.
     pub kind: DifferenceKind,
     /// The part that differs.
     pub subject: String,
@@ -57,7 +56,6 @@ pub struct DifferenceGroup {
 pub struct DifferenceSample {
     /// The id of the recording.
     pub id: String,
-    /// The key of the run.
     pub run_key: String,
     /// The description, a line each.
     pub lines: Vec<String>,

@@ -1,10 +1,13 @@
 //! A test case made of a recorded run: its input, the answers that it got, and its end.
 
 use serde_json::{Map, Value, json};
-use svc_engine::{CallRecording, RecordedCallError};
+use svc_engine::{CallRecording, DrawnValue, RecordedCallError, RunRecording, RunRecordingEnd};
 
 use super::recorded_line::RecordedLine;
 use crate::case::workflow_stand_ins;
+
+/// A text that is shorter occurs in another one by accident.
+const PART: usize = 8;
 
 /// The beginning of the names of what a topic adds to the metadata.
 const KAFKA: &str = "kafka_";
@@ -29,7 +32,7 @@ const KEPT: [&str; 15] = [
 ];
 
 /// Makes a case of a recorded run. `workflow` is the document of its workflow, and `path` the path of that file from the
-/// case. The case expects the end of the recorded run. The elements of a list share the answer to the first one.
+/// case. The case expects the end of the recorded run, but for what was drawn: a test draws other values.
 #[must_use]
 pub fn case_from_recording(line: &RecordedLine, workflow: &Value, path: &str) -> Value {
     let recording = &line.recording;
@@ -50,7 +53,8 @@ pub fn case_from_recording(line: &RecordedLine, workflow: &Value, path: &str) ->
     put("metadata", metadata.into());
     put("secrets", workflow_stand_ins(workflow));
     put("stubs", stubs(&recording.calls));
-    put("expect", json!({"data": recording.end.data}));
+    put("expect", expect_data(recording));
+    put("expect_errors", expect_errors(&recording.end));
     put("expect_tasks", json!(recording.end.tasks));
     case
 }
@@ -61,9 +65,10 @@ fn stubs(calls: &[CallRecording]) -> Value {
     let mut answered: Vec<(&str, &str, Option<usize>)> = Vec::new();
     for call in calls.iter().filter(|call| !call.is_cut) {
         let target = call.target.as_deref().unwrap_or("*");
-        let key = match &call.target {
-            Some(target) => format!("{target}#{}", call.task),
-            None => "*".to_owned(),
+        let key = match (&call.target, call.index) {
+            (Some(target), None) => format!("{target}#{}", call.task),
+            (Some(target), Some(index)) => format!("{target}#{}[{index}]", call.task),
+            (None, _) => "*".to_owned(),
         };
         let answer = match &call.error {
             None => call.answer.clone(),
@@ -81,6 +86,48 @@ fn stubs(calls: &[CallRecording]) -> Value {
     Value::Object(stubs)
 }
 
+/// Returns the codes of the errors, in their order. A recording of before they were kept has the first one.
+fn expect_errors(end: &RunRecordingEnd) -> Value {
+    let listed = end.errors.as_ref().and_then(Value::as_array);
+    let codes = listed.map(|errors| errors.iter().filter_map(|error| error["code"].as_str()).collect());
+    let codes: Vec<&str> = codes.unwrap_or_else(|| end.error.as_deref().into_iter().collect());
+    json!(codes)
+}
+
+/// Returns the expected data by paths, without the values that hold one which was drawn.
+fn expect_data(recording: &RunRecording) -> Value {
+    let mut expected = Map::new();
+    collect_expected("data".to_owned(), &recording.end.data, &recording.drawn, &mut expected);
+    expected.into()
+}
+
+fn collect_expected(path: String, value: &Value, drawn: &[DrawnValue], expected: &mut Map<String, Value>) {
+    if !drawn.iter().any(|drawn| holds_drawn(value, &drawn.value)) {
+        expected.insert(path, value.clone());
+        return;
+    }
+    let is_plain = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    for (name, member) in value.as_object().into_iter().flatten().filter(|(name, _)| is_plain(name)) {
+        collect_expected(format!("{path}.{name}"), member, drawn, expected);
+    }
+}
+
+/// Returns `true` if a value holds a drawn one or, as a date holds one of an instant, a long part of it.
+fn holds_drawn(value: &Value, drawn: &Value) -> bool {
+    match (value, drawn) {
+        (Value::String(text), Value::String(drawn)) => {
+            text == drawn
+                || (drawn.len() >= PART && text.contains(drawn.as_str()))
+                || (text.len() >= PART && drawn.contains(text.as_str()))
+        }
+        (Value::Array(items), drawn) => items.iter().any(|item| holds_drawn(item, drawn)),
+        (Value::Object(members), drawn) => members.values().any(|member| holds_drawn(member, drawn)),
+        (value, drawn) => value == drawn,
+    }
+}
+
 fn stub_error(error: &RecordedCallError) -> Value {
     let mut stub = json!({"code": error.code, "message": error.message});
     if let Some(status) = error.status {
@@ -95,8 +142,6 @@ fn stub_error(error: &RecordedCallError) -> Value {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use svc_engine::{RunRecording, RunRecordingEnd};
 
     use super::*;
 
@@ -115,6 +160,7 @@ mod tests {
             error: None,
             tasks: vec!["load".into()],
             data: json!({"stock": {"stock": 5}}),
+            errors: None,
         };
         let mut recording =
             RunRecording { payload: json!({"item": 1}), calls: vec![call], end, ..RunRecording::default() };
@@ -131,5 +177,45 @@ mod tests {
         assert_eq!(case["metadata"], json!({"run": {"key": "k1"}}));
         assert_eq!((&case["input"], &case["expect_tasks"]), (&json!({"item": 1}), &json!(["load"])));
         assert_eq!(case["expect"]["data"], json!({"stock": {"stock": 5}}));
+        assert_eq!(case["expect_errors"], json!([]));
+    }
+
+    fn case(recording: RunRecording) -> Value {
+        let line = RecordedLine { recording: Arc::new(recording), ..RecordedLine::default() };
+        case_from_recording(&line, &json!({}), "w.json")
+    }
+
+    #[test]
+    fn case_expects_errors_and_answers_of_elements() {
+        let call = |index: usize, answer: &str| CallRecording {
+            task: "load".into(),
+            index: Some(index),
+            attempt: 1,
+            function: "http_call".into(),
+            target: Some("shop".into()),
+            answer: answer.into(),
+            ..CallRecording::default()
+        };
+        let errors = json!([{"code": "IO_ERROR", "task_id": "a"}, {"code": "HTTP_ERROR", "task_id": "b"}]);
+        let end = RunRecordingEnd { errors: Some(errors), ..RunRecordingEnd::default() };
+        let calls = vec![call(1, "second"), call(0, "first")];
+        let made = case(RunRecording { calls, end, ..RunRecording::default() });
+        let stubs = json!({"http_call": {"shop#load[0]": "first", "shop#load[1]": "second"}});
+        assert_eq!(made["stubs"], stubs);
+        assert_eq!(made["expect_errors"], json!(["IO_ERROR", "HTTP_ERROR"]));
+        let end = RunRecordingEnd { error: Some("IO_ERROR".into()), ..RunRecordingEnd::default() };
+        let earlier = case(RunRecording { end, ..RunRecording::default() });
+        assert_eq!(earlier["expect_errors"], json!(["IO_ERROR"]));
+    }
+
+    #[test]
+    fn case_expects_no_drawn_value() {
+        let drawn = ["2026-01-02T03:04:05Z", "0190a1b2-uuid"]
+            .map(|value| DrawnValue { value: value.into(), ..DrawnValue::default() });
+        let data = json!({"at": "2026-01-02T03:04:05Z", "day": {"date": "2026-01-02", "n": 1},
+            "ids": ["0190a1b2-uuid"], "note": "id 0190a1b2-uuid", "sum": 3});
+        let end = RunRecordingEnd { data, ..RunRecordingEnd::default() };
+        let made = case(RunRecording { drawn: drawn.to_vec(), end, ..RunRecording::default() });
+        assert_eq!(made["expect"], json!({"data.day.n": 1, "data.sum": 3}));
     }
 }

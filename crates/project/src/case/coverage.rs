@@ -36,7 +36,6 @@ pub struct CoveredCount {
 pub struct WorkflowCoverage {
     /// Its id.
     pub workflow: String,
-    /// Its tasks.
     pub tasks: CoveredCount,
     /// Both ways of its conditions: of the workflow, of groups, of tasks.
     pub branches: CoveredCount,

@@ -1,7 +1,7 @@
 //! The expectations of a case, and their comparison with a run.
 
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{Catalogue, FunctionTarget};
+use svc_engine::catalogue::Catalogue;
 use svc_engine::{ErrorCode, TaskError};
 use svc_model::{FieldCode, FieldError, nearest};
 
@@ -196,7 +196,7 @@ fn parse_calls(
         errors.push(FieldError::type_mismatch("expect_calls", "object", value));
         return Vec::new();
     };
-    let recorded = || catalogue.entries().filter(|entry| entry.target != FunctionTarget::None);
+    let recorded = || catalogue.entries().filter(|entry| entry.is_stubbable());
     let mut calls = Vec::new();
     for (function, expected) in functions {
         let at = format!("expect_calls.{function}");

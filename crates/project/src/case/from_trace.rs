@@ -220,6 +220,8 @@ struct Answer<'t> {
     function: &'t str,
     target: &'t str,
     task: &'t str,
+    /// The element of a list that got it, if the first one got another.
+    index: Option<u64>,
     value: Value,
 }
 
@@ -244,22 +246,34 @@ fn stubs(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
             Some(error) => json!({"$error": stub_error(error)}),
             None => written.unwrap_or_default(),
         };
-        let earlier =
-            answers.iter().find(|one| one.function == function && one.target == target && one.task == task);
-        match earlier {
-            None => answers.push(Answer { function, target, task, value }),
-            Some(earlier) if earlier.value != value => notes.push(format!(
+        let element = step["index"].as_u64();
+        let earlier = |index: Option<u64>| {
+            let key = (function, target, task, index);
+            answers.iter().find(move |one| (one.function, one.target, one.task, one.index) == key)
+        };
+        let known = earlier(element).or_else(|| earlier(None));
+        match known {
+            Some(known) if known.value == value => {}
+            Some(known) if known.index == element => notes.push(format!(
                 "task '{task}' got several answers of {function} of '{target}'; the stub gives the first one each time"
             )),
-            Some(_) => {}
+            _ => {
+                let index = element.filter(|_| known.is_some());
+                answers.push(Answer { function, target, task, index, value });
+            }
         }
     }
     let mut stubs: Map<String, Value> = Map::new();
     for answer in &answers {
-        let same_target = |one: &&Answer<'_>| one.function == answer.function && one.target == answer.target;
+        let same_target = |one: &&Answer<'_>| {
+            one.function == answer.function && one.target == answer.target && one.index.is_none()
+        };
         let agree = answers.iter().filter(same_target).all(|one| one.value == answer.value);
-        let target =
-            if agree { answer.target.to_owned() } else { format!("{}#{}", answer.target, answer.task) };
+        let target = match answer.index {
+            Some(index) => format!("{}#{}[{index}]", answer.target, answer.task),
+            None if agree => answer.target.to_owned(),
+            None => format!("{}#{}", answer.target, answer.task),
+        };
         let targets = stubs.entry(answer.function).or_insert_with(|| json!({}));
         targets[target] = answer.value.clone();
     }
@@ -380,8 +394,9 @@ mod tests {
         answer["data"]["message"] = json!({"id": "t1", "status": "ok", "data": {"list": ["a", null]},
             "errors": [{"code": "IO_ERROR", "task_id": "ask", "index": 1}]});
         let case = make_case(&answer, None);
-        assert_eq!(case.document["stubs"], json!({"http_call": {"crm": "a"}}));
-        assert!(case.notes.iter().any(|note| note.contains("several answers")), "{:?}", case.notes);
+        let error = json!({"$error": {"code": "IO_ERROR"}});
+        assert_eq!(case.document["stubs"], json!({"http_call": {"crm": "a", "crm#ask[1]": error}}));
+        assert!(!case.notes.iter().any(|note| note.contains("several answers")), "{:?}", case.notes);
     }
 
     #[test]

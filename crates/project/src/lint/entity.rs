@@ -17,7 +17,7 @@ use crate::checks::Check;
 use crate::content::EntityContent;
 use crate::finding::Finding;
 use crate::project::AuthoredEntity;
-use crate::rules::{ChannelRules, ConnectorRules, check_topics, import_body};
+use crate::rules::{ChannelRules, ConnectorRules, check_directives, check_topics, import_body};
 
 /// Checks one entity of a set as an import does. Returns its content if it is accepted.
 pub(super) fn check(
@@ -33,6 +33,8 @@ pub(super) fn check(
     };
     let mut findings: Vec<_> =
         reportable_errors(entity, &refused).map(|error| refusal(entity, error)).collect();
+    let directives = check_directives(entity.kind, &entity.document);
+    findings.extend(reportable_errors(entity, &directives).map(|error| refusal(entity, error)));
     findings.extend(warnings(entity, content.as_ref(), engine));
     (content, findings)
 }
@@ -143,8 +145,7 @@ pub(super) fn warnings(
         }
         (EntityKind::Channel, _) => {
             let rules = ChannelRules::new(Arc::clone(engine), false);
-            let config = entity.document.get("config").unwrap_or(&Value::Null);
-            judged(entity.kind, channel_warnings(config, &rules))
+            judged(entity.kind, channel_warnings(&entity.document, &rules))
         }
         (EntityKind::Workflow, Some(EntityContent::Workflow(workflow))) => workflow_issues(workflow, engine),
         (EntityKind::Workflow, _) => workflow_issues(&readable_workflow(&entity.document), engine),

@@ -6,9 +6,11 @@
 mod entity;
 mod file;
 mod inventory;
+mod parameters;
 mod placed;
 mod repeats;
 mod set;
+mod unsent;
 mod values;
 
 use std::fmt;
@@ -130,6 +132,8 @@ pub fn lint<'p>(
     }
     let boundary = boundary.clone().union(&project.requires);
     findings.extend(set::check(&entities, engine, &members, &boundary, form));
+    findings.extend(unsent::check(&entities));
+    findings.extend(parameters::check(&entities, engine));
     // Stable: the findings of one element stay in the order of the checks.
     findings.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
     let mut findings = repeats::merge(findings);

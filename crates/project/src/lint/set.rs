@@ -240,9 +240,14 @@ impl SetCheck<'_> {
                 self.report(Check::TypeConnector, entity, &path, &message);
             }
         }
+        if let Some(channel) = entity.document["rollout"]["on_rollback"].as_str() {
+            self.channel_reference(entity, "rollout.on_rollback", channel);
+        }
         for call in dependencies.channel_calls {
             match call.channel {
                 Some(channel) => self.channel_reference(entity, &call.path, &channel),
+                // Another value than a text is refused by the check of the input.
+                None if !call.path.ends_with("_logic") => {}
                 None => {
                     let message = "the channel is computed, so nobody can check now that it exists";
                     self.report(Check::ClosureChannelCallDynamic, entity, &call.path, message);
@@ -285,7 +290,9 @@ impl SetCheck<'_> {
     }
 
     fn channel_reference(&mut self, entity: &AuthoredEntity, path: &str, name: &str) {
-        if self.members.channels.contains(name) || self.boundary.channels.contains(name) {
+        // The check of the document refuses a name that is empty.
+        let is_known = self.members.channels.contains(name) || self.boundary.channels.contains(name);
+        if name.is_empty() || is_known {
             return;
         }
         let hint = self.hint(name, self.members.channels.iter().copied());

@@ -1,4 +1,8 @@
-//! A small project to begin with.
+//! A small project to begin with, and a small plugin.
+
+mod plugin;
+
+pub use plugin::{PluginLanguage, new_plugin};
 
 /// A file of a new project.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,9 @@
 //! parsed, an address of a key set or of a provider that could never be dialled is refused. References to secrets
 //! are not resolved: the process that serves may not be the one that stores.
 
+mod schemas;
+mod suspicions;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -11,6 +14,8 @@ use svc_engine::{ConstantTruth, Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression, SignInConfig, SignInProvider, SignInProviders};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
 use svc_outbound::check_url;
+
+use self::suspicions::find_suspicions;
 
 /// The rules of channels, with the settings they depend on.
 pub struct ChannelRules {
@@ -65,7 +70,19 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
-        config.expressions().into_iter().flat_map(|expression| self.warn_of_blind_reads(expression)).collect()
+        find_suspicions(&self.engine, config)
+    }
+
+    fn refused_payload(&self, config: &ChannelConfig, payload: &Value) -> Vec<Issue> {
+        let schema = config.request.schema.clone().map(Value::Object);
+        let Some(Ok(schema)) = schema.map(|schema| MessageSchema::compile(&schema)) else {
+            return Vec::new();
+        };
+        let faults = schema.check(payload, "channel.transport_config.payload").err().unwrap_or_default();
+        let warn = |fault: FieldError| {
+            Issue::new(fault.path, format!("request.schema refuses every run: {}", fault.message))
+        };
+        faults.into_iter().map(warn).collect()
     }
 }
 
@@ -165,32 +182,30 @@ impl ChannelRules {
         let constant = self.engine.constant_truths(&at, expression.logic, !expression.is_key());
         if unknown.is_empty() && constant.is_empty() {
             let literal = refuse_literal(expression);
-            return literal.or_else(|| self.refuse_constant_key(expression)).into_iter().collect();
+            return literal.or_else(|| self.refuse_constant(expression)).into_iter().collect();
         }
         unknown.iter().map(UnknownCall::refusal).chain(constant.iter().map(ConstantTruth::refusal)).collect()
     }
 
-    /// Warns of reads outside the input of the expression.
-    fn warn_of_blind_reads(&self, expression: GuardExpression<'_>) -> Vec<Issue> {
-        let GuardExpression { name, logic, roots, .. } = expression;
-        let reads = self.engine.literal_reads(&format!("channel.config.{name}"), logic);
-        let blind = reads.into_iter().filter(|(_, path)| {
-            let root = path.split('.').next().unwrap_or_default();
-            !root.is_empty() && !roots.contains(&root)
-        });
-        let warn =
-            |(at, path)| Issue::new(at, format!("{path} is always null: {name} reads {}", roots.join(", ")));
-        blind.map(warn).collect()
-    }
-
-    /// Refuses a key that is the same for every caller. It may be made of several parts.
-    fn refuse_constant_key(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
+    /// Refuses what calls no operator at any depth: as a key it is the same for every caller, as a guard a list is the
+    /// same for every message. A key may be made of several parts.
+    fn refuse_constant(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
         let GuardExpression { path, name, logic, .. } = expression;
-        let refused = expression.is_key() && self.engine.is_unknown_call(logic);
-        refused.then(|| {
-            let message = format!("{name} calls no operator, so every caller would have the same key");
-            FieldError::invalid(path, message)
-        })
+        if self.engine.calls_operator(logic) {
+            return None;
+        }
+        match logic {
+            _ if expression.is_key() => {
+                let message = format!("{name} calls no operator, so every caller would have the same key");
+                Some(FieldError::invalid(path, message))
+            }
+            Value::Array(_) => {
+                let message =
+                    "a list that calls no operator is no expression: it is the same for every message";
+                Some(FieldError::invalid(format!("channel.config.{name}"), message))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -7,11 +7,13 @@
 mod channel;
 mod connector;
 mod connector_need;
+mod directives;
 mod import;
 mod topics;
 
 pub use channel::ChannelRules;
 pub use connector::ConnectorRules;
 pub use connector_need::connector_need;
+pub(crate) use directives::{check_directives, read_rollout, read_share};
 pub use import::import_body;
 pub use topics::check_topics;

@@ -1,7 +1,7 @@
 //! The schema of test cases.
 
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{Catalogue, FunctionEntry, FunctionTarget};
+use svc_engine::catalogue::{Catalogue, FunctionEntry};
 
 use super::nodes::{ObjectSchema, nullable, with_description};
 
@@ -75,15 +75,15 @@ fn metadata() -> Value {
     }})
 }
 
-/// Returns the schema of stubs: only functions that reach outside have any.
+/// Returns the schema of stubs: only functions that reach outside, and those of plugins, have any.
 fn stubs(catalogue: &Catalogue) -> Value {
-    let reaches_outside = |entry: &&FunctionEntry| entry.target != FunctionTarget::None;
+    let is_stubbable = |entry: &&FunctionEntry| entry.is_stubbable();
     let targets = json!({
         "type": "object",
         "description": "answers by connector or channel",
         "additionalProperties": answer(),
     });
-    let functions = catalogue.entries().filter(reaches_outside).flat_map(FunctionEntry::names);
+    let functions = catalogue.entries().filter(is_stubbable).flat_map(FunctionEntry::names);
     let functions: Map<String, Value> = functions.map(|name| (name.to_owned(), targets.clone())).collect();
     json!({"type": "object", "properties": functions, "additionalProperties": false})
 }

@@ -147,6 +147,11 @@ impl Expansion {
         self.findings.push(Finding { place, fix: Some(fix), ..finding });
     }
 
+    /// Marks an element that could not be expanded, and has been reported.
+    pub(crate) fn mark_broken(&mut self, path: String) {
+        self.broken.insert(path);
+    }
+
     /// Returns `true` if the element at a path is a part of something that could not be expanded.
     pub fn is_broken(&self, path: &str) -> bool {
         if self.broken.is_empty() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 ///
 /// It mirrors the value of the document: the members are in the order of the items of the array or of the
 /// members of the object. Offsets are of 32 bits, as no file is larger than
-/// [`MAX_FILE_BYTES`](super::MAX_FILE_BYTES).
+/// [`MAX_PACKAGE_BYTES`](super::MAX_PACKAGE_BYTES).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Element {
     start: u32,

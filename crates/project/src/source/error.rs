@@ -7,8 +7,8 @@ use std::string::FromUtf8Error;
 
 use svc_outbound::describe_cause;
 
+use super::MAX_DEPTH;
 use super::lines::LineIndex;
-use super::{MAX_DEPTH, MAX_FILE_BYTES};
 use crate::finding::{Finding, Severity, SourcePlace};
 
 /// The reason why a file or text cannot be read as a value.
@@ -64,8 +64,8 @@ impl SourceError {
         )
     }
 
-    pub(super) fn too_large() -> Self {
-        let message = format!("is larger than {} MiB", MAX_FILE_BYTES >> 20);
+    pub(super) fn too_large(limit: usize) -> Self {
+        let message = format!("is larger than {} MiB", limit >> 20);
         Self::without_place(message, "split it, or move it out of the project directory")
     }
 

@@ -24,6 +24,9 @@ use path::KeyIndex;
 /// Maximum size of an authored file. The admin API takes far less in one body.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
 
+/// Maximum size of a package, which may hold the components of plugins.
+pub const MAX_PACKAGE_BYTES: usize = 256 << 20;
+
 /// Maximum nesting depth of a value, that of `serde_json`.
 pub(crate) const MAX_DEPTH: usize = 128;
 
@@ -39,9 +42,9 @@ pub enum SourceFormat {
 }
 
 impl SourceFormat {
-    /// Returns the notation of a file by its extension; `None` for a file that holds no definition.
+    /// Returns the notation of a file by its extension, in upper or lower case; `None` for a file that holds no definition.
     pub fn from_path(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
             "yaml" | "yml" => Some(Self::Yaml),
             _ => None,
@@ -57,6 +60,8 @@ pub struct SourceFile {
     /// The text, without a byte order mark.
     pub text: String,
     pub value: Value,
+    /// True if a statement that the file names was refused. Its reference is still in the value.
+    pub(crate) has_refused_statements: bool,
     format: SourceFormat,
     root: Element,
     lines: LineIndex,
@@ -74,12 +79,23 @@ impl SourceFile {
         Self::parse(name, format, read_text(name, path)?)
     }
 
-    /// Reads the content of a file.
+    /// Reads the file of a package. One without a known extension is read as JSON.
+    ///
+    /// # Errors
+    /// The file cannot be read, is larger than [`MAX_PACKAGE_BYTES`], or holds no value of its notation.
+    pub fn read_package(name: &str, path: &Path) -> Result<Self, SourceError> {
+        let format = SourceFormat::from_path(path).unwrap_or(SourceFormat::Json);
+        let bytes = read_bounded(path, MAX_PACKAGE_BYTES).map_err(|error| SourceError::unreadable(&error))?;
+        Self::from_bytes(name, format, bytes)
+    }
+
+    /// Reads the content of the file of a package.
     ///
     /// # Errors
     /// The content is no UTF-8, too large, or holds no value of its notation.
     pub fn from_bytes(name: &str, format: SourceFormat, bytes: Vec<u8>) -> Result<Self, SourceError> {
-        Self::parse(name, format, decode(name, bytes)?)
+        let text = decode(name, bytes, MAX_PACKAGE_BYTES)?;
+        Self::parse_within(name, format, text, MAX_PACKAGE_BYTES)
     }
 
     /// Reads a text.
@@ -87,8 +103,17 @@ impl SourceFile {
     /// # Errors
     /// The text is too large, or no document of its notation.
     pub fn parse(name: &str, format: SourceFormat, text: String) -> Result<Self, SourceError> {
-        if text.len() > MAX_FILE_BYTES {
-            return Err(SourceError::too_large());
+        Self::parse_within(name, format, text, MAX_FILE_BYTES)
+    }
+
+    fn parse_within(
+        name: &str,
+        format: SourceFormat,
+        text: String,
+        limit: usize,
+    ) -> Result<Self, SourceError> {
+        if text.len() > limit {
+            return Err(SourceError::too_large(limit));
         }
         let text = without_byte_order_mark(text);
         let lines = LineIndex::new(&text);
@@ -98,7 +123,8 @@ impl SourceFile {
         };
         match parsed {
             Ok((value, root)) => {
-                Ok(Self { name: name.to_owned(), text, value, format, root, lines, keys: OnceLock::new() })
+                let (name, keys) = (name.to_owned(), OnceLock::new());
+                Ok(Self { name, text, value, has_refused_statements: false, format, root, lines, keys })
             }
             Err(error) => Err(error.in_file(name, &text, &lines)),
         }
@@ -146,21 +172,21 @@ impl SourceFile {
 /// # Errors
 /// The file cannot be read, is larger than [`MAX_FILE_BYTES`], or is no UTF-8.
 pub fn read_text(name: &str, path: &Path) -> Result<String, SourceError> {
-    let bytes = read_bounded(path).map_err(|error| SourceError::unreadable(&error))?;
-    decode(name, bytes).map(without_byte_order_mark)
+    let bytes = read_bounded(path, MAX_FILE_BYTES).map_err(|error| SourceError::unreadable(&error))?;
+    decode(name, bytes, MAX_FILE_BYTES).map(without_byte_order_mark)
 }
 
-fn decode(name: &str, bytes: Vec<u8>) -> Result<String, SourceError> {
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(SourceError::too_large());
+fn decode(name: &str, bytes: Vec<u8>, limit: usize) -> Result<String, SourceError> {
+    if bytes.len() > limit {
+        return Err(SourceError::too_large(limit));
     }
     String::from_utf8(bytes).map_err(|error| SourceError::not_utf8(name, &error))
 }
 
 /// Reads a file up to one byte more than it may have.
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -47,6 +47,26 @@ fn hidden_entries_and_made_directories_are_skipped_silently() {
 }
 
 #[test]
+fn extensions_are_known_in_either_case() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["A.JSON", "b.Yaml", "c.YML", "D.CASE.YAML", "e.txt"] {
+        write(directory.path(), name, b"1");
+    }
+    let contents = walk(directory.path()).unwrap();
+    assert_eq!(names(&contents), ["A.JSON", "b.Yaml", "c.YML"]);
+    assert_eq!(contents.cases, ["D.CASE.YAML"]);
+}
+
+#[test]
+fn folders_of_plugins_are_left_to_their_language() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["plugins/tax/plugin.toml", "plugins/tax/package.json", "plugins/notes.json"] {
+        write(directory.path(), name, b"1");
+    }
+    assert_eq!(names(&walk(directory.path()).unwrap()), ["plugins/notes.json"]);
+}
+
+#[test]
 fn named_directory_is_walked_despite_a_skipped_name() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), ".hidden/target/a.json", b"1");
@@ -120,6 +140,15 @@ fn entries_in_svcignore_are_left_out() {
         (names(&contents), errors(&contents)),
         (vec!["b.json", "c/d.json", "deploy/keep.yaml"], vec![])
     );
+}
+
+#[test]
+fn broken_pattern_is_named_by_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), ".svcignore", b"a.json\ns3cret}\n");
+    let contents = walk(directory.path()).unwrap();
+    let [error] = &errors(&contents)[..] else { panic!("one fault") };
+    assert!(error.contains(".svcignore: line 2: ") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]

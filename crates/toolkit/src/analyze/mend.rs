@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,13 +61,17 @@ pub(super) fn mend(
     }
 }
 
-/// Returns a file without some members; `None` for one that is no plain JSON.
+/// Returns a file without some members; `None` for one that is no plain JSON, or to which a link leads out of the
+/// directory.
 fn mended_file(directory: &Path, name: &str, removals: &[&Removal]) -> Result<Option<MendedFile>, String> {
     let path = directory.join(name);
-    if SourceFormat::from_path(&path) != Some(SourceFormat::Json) {
+    let unreadable = |error: io::Error| format!("{name}: {}", describe_cause(&error));
+    let is_inside =
+        || -> io::Result<bool> { Ok(path.canonicalize()?.starts_with(directory.canonicalize()?)) };
+    if SourceFormat::from_path(&path) != Some(SourceFormat::Json) || !is_inside().map_err(unreadable)? {
         return Ok(None);
     }
-    let before = fs::read_to_string(&path).map_err(|error| format!("{name}: {}", describe_cause(&error)))?;
+    let before = fs::read_to_string(&path).map_err(unreadable)?;
     let Ok(mut document) = serde_json::from_str::<Value>(&before) else { return Ok(None) };
     if !removals.iter().all(|removal| remove_member(&mut document, &removal.path)) {
         return Ok(None);

@@ -5,7 +5,6 @@ mod mend;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
@@ -15,7 +14,7 @@ use svc_project::{AnalysisFinding, AnalysisLevels, AnalysisRule, Finding, Projec
 
 use crate::exit::{EXIT_OK, EXIT_USAGE};
 use crate::lint::{exit_code, refuse_input};
-use crate::offline;
+use crate::plugins::{PluginArgs, write_problems};
 use crate::project_files::{read_project, read_values};
 use crate::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
 
@@ -49,6 +48,9 @@ pub struct AnalyzeArgs {
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    pub plugins: PluginArgs,
 }
 
 /// Runs `analyze` and returns the exit code.
@@ -83,7 +85,13 @@ pub(crate) fn analyze(
             Err(findings) => return refuse_input(&findings, args.format, out),
         },
     };
-    let engine = Arc::new(offline::engine_builder().build());
+    let engine = match args.plugins.checking_engine(Some(directory)) {
+        Ok(engine) => engine,
+        Err(problems) => {
+            write_problems(&problems, err)?;
+            return refuse_input(&[], args.format, out);
+        }
+    };
     let declared = values.as_ref().map(|values| &values.secrets);
     let find = |project: &Project, engine: &Engine| svc_project::analyze(project, engine, &levels, declared);
     let mut found = find(&project, &engine);
@@ -219,6 +227,7 @@ mod tests {
             fix: false,
             values: None,
             format: ReportFormat::Text,
+            plugins: PluginArgs::default(),
         };
         change(&mut args);
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -279,5 +288,21 @@ mod tests {
         let (_, out, _) = run(root, |args| args.fix = true);
         assert!(out.ends_with("1 note(s)\n"), "{out}");
         assert_eq!(fs::read_to_string(root.join("y.yaml")).unwrap(), yaml);
+    }
+
+    #[test]
+    fn linked_file_outside_of_the_project_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let (root, outside) = (directory.path().join("project"), directory.path().join("outside"));
+        fs::create_dir_all(root.join("own")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("w.json"), WORKFLOW).unwrap();
+        std::os::unix::fs::symlink(&outside, root.join("linked")).unwrap();
+        let own = WORKFLOW.replace(r#""workflow_id": "w""#, r#""workflow_id": "own""#);
+        fs::write(root.join("own/w.json"), own).unwrap();
+        let (_, out, err) = run(&root, |args| args.fix = true);
+        assert!(err.contains("note: own/w.json: mended") && !err.contains("linked/w.json: mended"), "{err}");
+        assert!(out.ends_with("1 note(s)\n"), "{out}");
+        assert_eq!(fs::read_to_string(outside.join("w.json")).unwrap(), WORKFLOW);
     }
 }

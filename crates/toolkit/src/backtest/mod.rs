@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use svc_model::nearest;
 use svc_outbound::describe_cause;
-use svc_project::backtest::{BacktestOptions, BacktestReport, DifferenceKind, RecordedLine, backtest_run};
+use svc_project::backtest::{
+    BacktestOptions, BacktestReport, DifferenceGroup, DifferenceKind, IgnoredPath, RecordedLine, backtest_run,
+};
 use svc_project::case::workflow_stand_ins;
 use svc_project::{OfflineWorkflow, SourceFile, StandIns, describe_problem};
 use tokio::runtime::Runtime;
@@ -18,7 +20,7 @@ use tokio::runtime::Runtime;
 use super::definitions::Definitions;
 use super::offline_files::{read_source, read_value};
 use crate::exit::EXIT_USAGE;
-use crate::offline;
+use crate::plugins::PluginArgs;
 
 pub(crate) use output::write_report;
 pub use output::{write_backtest_junit, write_recorded_case};
@@ -32,9 +34,9 @@ pub struct RecordedRunArgs {
     /// Recorded runs, one a line, as 'svc-cli recordings export' prints them; - reads standard input
     #[arg(long, value_name = "FILE")]
     traces: PathBuf,
-    /// Path below data, input, headers or body that is not compared; several with several options
-    #[arg(long, value_name = "PATH")]
-    ignore: Vec<String>,
+    /// Path that is not compared, such as data.at or input.params[1]; several with several options
+    #[arg(long, value_name = "PATH", value_parser = IgnoredPath::parse)]
+    ignore: Vec<IgnoredPath>,
     /// Run over at most this many
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     limit: u64,
@@ -64,6 +66,9 @@ pub struct BacktestArgs {
     /// Directory for a test case of the first run of each group of differences
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// The form of the report about a backtest.
@@ -144,7 +149,7 @@ impl Backtest {
         }
         let secrets = StandIns::parse(&secrets, "secrets")
             .map_err(|errors| errors.iter().map(describe_problem).collect::<Vec<_>>())?;
-        let engine = offline::engine_builder().build();
+        let engine = args.plugins.running_engine()?.engine;
         let workflow = definitions
             .with_expansion(|expand| OfflineWorkflow::prepare(&engine, &source, expand, &secrets))
             .map_err(|problems| {
@@ -175,7 +180,8 @@ impl Backtest {
 
     /// Writes a case of the first sample of each group.
     fn write_cases(&self, report: &BacktestReport, workflow: &Path, directory: &Path) -> Result<(), String> {
-        for (number, group) in report.groups().into_iter().enumerate() {
+        let comparable = |group: &&DifferenceGroup| group.kind != DifferenceKind::NotComparable;
+        for (number, group) in report.groups().into_iter().filter(comparable).enumerate() {
             let line = group.samples.first().and_then(|sample| sample.line.as_ref());
             let Some(line) = line else { continue };
             let name = format!("{}: {}", group.kind.name(), group.subject);

@@ -113,10 +113,40 @@ fn to_test_report(report: &BacktestReport, fail_on: &[DifferenceKind]) -> TestRe
         ReportedFailure { message, place: None }
     };
     let case = |kind: &DifferenceKind| {
-        let of_kind = groups.iter().copied().filter(|group| group.kind == *kind && fail_on.contains(kind));
-        let failures = of_kind.map(|group| failure(&group)).collect();
-        let name = format!("{} ({} run(s))", kind.name(), report.count(*kind));
-        ReportedCase { name, file: "backtest".to_owned(), failures }
+        let count = if fail_on.contains(kind) { report.count(*kind) } else { 0 };
+        let of_kind = groups.iter().copied().filter(|group| group.kind == *kind && count > 0);
+        let mut failures: Vec<_> = of_kind.map(|group| failure(&group)).collect();
+        if failures.is_empty() && count > 0 {
+            let message = format!("{count} run(s), none of which the shortened report describes");
+            failures.push(ReportedFailure { message, place: None });
+        }
+        // The name is that of every run of a job, which compares them.
+        ReportedCase { name: kind.name().to_owned(), file: "backtest".to_owned(), failures }
     };
     TestReport { cases: DifferenceKind::ALL.iter().map(case).collect(), coverage: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn junit(report: &Value, fail_on: &[&str]) -> String {
+        let fail_on: Vec<String> = fail_on.iter().map(|kind| (*kind).to_owned()).collect();
+        let mut out = Vec::new();
+        write_backtest_junit(report, &fail_on, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn kind_without_groups_fails_its_case() {
+        let report = json!({"runs": 3, "kinds": {"same": 1, "new-error": 2}, "groups": [], "differing": [],
+            "shortened": true});
+        let xml = junit(&report, &["new-error", "new-call"]);
+        assert!(xml.contains("2 run(s), none of which"), "{xml}");
+        assert!(xml.contains("tests=\"9\" failures=\"1\""), "{xml}");
+        assert!(xml.contains("name=\"new-error\"") && xml.contains("name=\"same\""), "{xml}");
+        assert!(junit(&report, &["new-call"]).contains("failures=\"0\""));
+    }
 }

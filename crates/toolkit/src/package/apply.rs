@@ -6,12 +6,14 @@
 //! everything is read back and compared, before the receipt becomes `applied` and after it, and a mixture is put right.
 //! The current version is compared too: an apply of another one that ended early has left a mixture below its receipt.
 
+mod activation;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use serde::Serialize;
-use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
+use svc_api::{ImportedItem, Inventory, PackageDetail, Receipt, ReceiptRequest};
 use svc_model::{EntityKind, ReceiptState};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
@@ -19,6 +21,7 @@ use super::confirmation::confirm_deletion;
 use super::degradation::find_degraded;
 use super::diff::find_changed;
 use super::error::{PackageError, write_package_error};
+use super::plugins::{activate_plugins, import_plugins, wait_for_plugins};
 use super::progress::StepProgress;
 use super::prune::{StaleEntity, delete_stale, find_stale};
 use super::remote::PackageServer;
@@ -29,9 +32,6 @@ use crate::exit::{EXIT_FAILURE, EXIT_OK};
 /// Number of times that a run brings everything about: a run that it took over from may have had a request under way,
 /// and stops after it.
 const ATTEMPTS: u32 = 2;
-
-/// Number of activations from one look at the receipts to the next.
-const CHECK_EVERY: usize = 16;
 
 /// The result of an apply.
 #[derive(Debug, Default, Serialize)]
@@ -244,6 +244,8 @@ impl ApplyRun<'_> {
     /// Stores, activates and loads everything in the package.
     async fn bring_about(&self, claim: &[Receipt], report: &mut ApplyReport) -> Result<(), PackageError> {
         (report.imported, report.activated) = (BTreeMap::new(), 0);
+        self.check_claim(claim).await?;
+        let late = self.bring_plugins(report).await?;
         for kind in IMPORT_ORDER {
             self.check_claim(claim).await?;
             self.import(kind, report).await?;
@@ -252,7 +254,19 @@ impl ApplyRun<'_> {
             self.activate(kind, claim, report).await?;
         }
         self.check_claim(claim).await?;
-        self.reload(report).await
+        self.reload(report).await?;
+        report.degraded.extend(late);
+        Ok(())
+    }
+
+    /// Makes the plugins of the package serve, and returns those that take too long.
+    async fn bring_plugins(&self, report: &mut ApplyReport) -> Result<Vec<String>, PackageError> {
+        let plugins = &self.artifact.plugins;
+        for action in import_plugins(self.server, plugins, &self.progress).await? {
+            *report.imported.entry(action).or_default() += 1;
+        }
+        report.activated += activate_plugins(self.server, plugins).await?;
+        wait_for_plugins(self.server, plugins, &self.progress).await
     }
 
     /// Fails if the server could not load a part of the package, unless that is accepted.
@@ -360,8 +374,19 @@ impl ApplyRun<'_> {
         }
         let step = format!("importing {}", kind.plural());
         let advance = |done| self.progress.advance(&step, done, items.len());
-        let imported = self.server.import(kind, &items, false, advance).await;
-        let imported = imported.map_err(PackageError::step(format!("{step} failed")))?;
+        let failed = || PackageError::step(format!("{step} failed"));
+        let mut imported = self.server.import(kind, &items, false, advance).await.map_err(failed())?;
+        let has_changes = |results: &[ImportedItem]| results.iter().any(|item| item.action != "unchanged");
+        let mut has_moved = has_changes(&imported.results);
+        while has_moved && !imported.errors.is_empty() {
+            // What is stored now may have left the name that a refused channel takes.
+            let again = self.server.import(kind, &items, false, |_| {}).await.map_err(failed())?;
+            let was_refused = |index: usize| imported.errors.iter().any(|refused| refused.index == index);
+            let stored: Vec<_> = again.results.into_iter().filter(|item| was_refused(item.index)).collect();
+            has_moved = has_changes(&stored);
+            imported.results.extend(stored);
+            imported.errors = again.errors;
+        }
         let refused = imported.errors.iter().map(|refused| {
             let key = items.get(refused.index).map(|item| item.key.as_str()).unwrap_or_default();
             format!("{kind} '{key}': {}", refused.error)
@@ -376,53 +401,6 @@ impl ApplyRun<'_> {
         let noun = if items.len() == 1 { kind.name() } else { kind.plural() };
         self.progress.finish(format_args!("imported {} {noun}", items.len()));
         Ok(())
-    }
-
-    async fn activate(
-        &self,
-        kind: EntityKind,
-        claim: &[Receipt],
-        report: &mut ApplyReport,
-    ) -> Result<(), PackageError> {
-        let items: Vec<_> = self.artifact.items(kind).filter(|item| item.activates).collect();
-        let mut activated = 0;
-        for (index, item) in items.iter().enumerate() {
-            let failed = |what: &str| PackageError::step(format!("{kind} '{}' was not {what}", item.key));
-            if index.is_multiple_of(CHECK_EVERY) {
-                self.check_claim(claim).await?;
-            }
-            let mut outcome = self.server.activate(item, self.choices.replace_canary).await;
-            if outcome.as_ref().is_err_and(|error| error.status() == Some(409)) {
-                // Somebody else activated it at the same moment.
-                self.check_claim(claim).await?;
-                outcome = self.server.activate(item, self.choices.replace_canary).await;
-            }
-            if outcome.map_err(failed("activated"))? {
-                activated += 1;
-            } else if let (EntityKind::Workflow, Some(share), None) =
-                (kind, item.rollout_percentage, &item.canary)
-            {
-                // A canary that moves by itself goes on as it is.
-                self.move_rollout(item, share).await.map_err(failed("given its share of the traffic"))?;
-            }
-            self.progress.advance(&format!("activating {}", kind.plural()), index + 1, items.len());
-        }
-        report.activated += activated;
-        if !items.is_empty() {
-            let (total, kinds) = (items.len(), kind.plural());
-            self.progress
-                .finish(format_args!("activated {activated} of {total} {kinds}, the others were active"));
-        }
-        Ok(())
-    }
-
-    /// Moves the share of a workflow whose content was active before.
-    async fn move_rollout(&self, item: &PackageItem, share: i64) -> Result<(), svc_client::ClientError> {
-        let active = self.server.active_versions(&item.key).await?;
-        match active.first() {
-            Some((_, current)) if *current == share => Ok(()),
-            _ => self.server.set_rollout(&item.key, share).await,
-        }
     }
 
     async fn reload(&self, report: &mut ApplyReport) -> Result<(), PackageError> {

@@ -11,10 +11,12 @@ use svc_project::backtest::{BacktestChannel, BacktestReport, backtest_run};
 use svc_project::case::workflow_stand_ins;
 use svc_project::{OfflineWorkflow, StandIns, describe_problem, project_item};
 
+use super::error::PackageError;
+use super::remote::PackageServer;
 use super::{PackageBacktestArgs, Streams};
 use crate::backtest::{make_runtime, write_report};
 use crate::exit::EXIT_USAGE;
-use crate::offline;
+use crate::plugins::{PluginEngine, write_problems};
 use crate::project_files::read_project;
 
 /// Runs `package backtest` and returns the exit code: 1 for a difference of `--fail-on`, 2 if the backtest cannot be
@@ -23,8 +25,15 @@ use crate::project_files::read_project;
 /// # Errors
 /// The output cannot be written.
 pub(super) fn backtest(args: &PackageBacktestArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
-    let Some(documents) = read_documents(args, streams)? else { return Ok(EXIT_USAGE) };
-    let prepared = PackageBacktest::prepare(&documents).and_then(|backtest| backtest.run(args));
+    let Some(sources) = read_sources(args, streams)? else { return Ok(EXIT_USAGE) };
+    let PluginEngine { engine, notes } = match sources.plugins {
+        Ok(made) => made,
+        Err(problems) => return write_problems(&problems, streams.err).map(|()| EXIT_USAGE),
+    };
+    notes.iter().try_for_each(|note| writeln!(streams.err, "note: {note}"))?;
+    let Some(serving) = fetch_serving(args, &sources.documents, streams)? else { return Ok(EXIT_USAGE) };
+    let prepared = PackageBacktest::prepare(Arc::new(engine), &sources.documents, &serving)
+        .and_then(|backtest| backtest.run(args));
     let (report, skipped) = match prepared {
         Ok(done) => done,
         Err(problems) => {
@@ -45,19 +54,26 @@ struct PackageDocument {
     document: Value,
 }
 
-/// Reads the definitions of a package or of a project directory; `None` for one that cannot be used, which is reported.
-fn read_documents(
+/// The input of a backtest.
+struct BacktestSources {
+    documents: Vec<PackageDocument>,
+    /// An engine that calls the plugins, or the problems of these.
+    plugins: Result<PluginEngine, Vec<String>>,
+}
+
+/// Reads the definitions and plugins of a package or of a project directory; `None` for one that cannot be used, which is
+/// reported.
+fn read_sources(
     args: &PackageBacktestArgs,
     streams: &mut Streams<'_>,
-) -> io::Result<Option<Vec<PackageDocument>>> {
+) -> io::Result<Option<BacktestSources>> {
     if !args.file.is_dir() {
-        let artifact = streams.read_artifact(&args.file)?;
-        let items = artifact.map(|artifact| artifact.items.into_iter());
-        return Ok(items.map(|items| {
-            items
-                .map(|item| PackageDocument { kind: item.kind, key: item.key, document: item.document })
-                .collect()
-        }));
+        let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(None) };
+        let plugins = PluginEngine::of_package(&artifact.plugins);
+        let items = artifact.items.into_iter();
+        let documents =
+            items.map(|item| PackageDocument { kind: item.kind, key: item.key, document: item.document });
+        return Ok(Some(BacktestSources { documents: documents.collect(), plugins }));
     }
     let Ok(project) = read_project(&args.file, streams.style, streams.err)? else { return Ok(None) };
     let documents = [EntityKind::Workflow, EntityKind::Channel].into_iter().flat_map(|kind| {
@@ -66,7 +82,45 @@ fn read_documents(
             Some(PackageDocument { kind, key, document })
         })
     });
-    Ok(Some(documents.collect()))
+    let plugins = PluginEngine::of_project(&args.file);
+    Ok(Some(BacktestSources { documents: documents.collect(), plugins }))
+}
+
+/// Fetches the configs of the channels that serve on the server of the recorded runs, by the keys of the package; `None`
+/// if the server cannot be asked, which is reported.
+fn fetch_serving(
+    args: &PackageBacktestArgs,
+    documents: &[PackageDocument],
+    streams: &mut Streams<'_>,
+) -> io::Result<Option<HashMap<String, Value>>> {
+    let Some(address) = &args.server else { return Ok(Some(HashMap::new())) };
+    let Some(server) = streams.connect(address, "package backtest")? else { return Ok(None) };
+    streams.run(find_serving(&server, documents))
+}
+
+async fn find_serving(
+    server: &PackageServer,
+    documents: &[PackageDocument],
+) -> Result<HashMap<String, Value>, PackageError> {
+    let mut serving = HashMap::new();
+    for document in documents.iter().filter(|document| document.kind == EntityKind::Channel) {
+        if let Some(channel) = server.serving_channel(&document.key).await? {
+            serving.insert(document.key.clone(), answering_config(&channel["config"]));
+        }
+    }
+    Ok(serving)
+}
+
+/// Returns the part of a config that reads requests and makes answers. The rest has masks in the place of secrets.
+fn answering_config(config: &Value) -> Value {
+    let blocks = ["request", "response"].into_iter();
+    let given = blocks.filter_map(|name| Some((name.to_owned(), config.get(name)?.clone())));
+    let mut kept = Value::Object(given.collect());
+    if config["auth"]["preset"].is_string() && config["request"]["body"].is_null() {
+        // The default that a preset sets.
+        kept["request"]["body"] = "auto".into();
+    }
+    kept
 }
 
 /// The definitions of a package, ready for a backtest.
@@ -78,12 +132,15 @@ struct PackageBacktest {
 }
 
 impl PackageBacktest {
-    /// Compiles the definitions.
+    /// Compiles the definitions. `serving` has the configs of the channels that made the recorded answers.
     ///
     /// # Errors
     /// Every problem, a line each.
-    fn prepare(documents: &[PackageDocument]) -> Result<Self, Vec<String>> {
-        let engine = Arc::new(offline::engine_builder().build());
+    fn prepare(
+        engine: Arc<Engine>,
+        documents: &[PackageDocument],
+        serving: &HashMap<String, Value>,
+    ) -> Result<Self, Vec<String>> {
         let mut backtest = Self { workflows: HashMap::new(), channels: HashMap::new() };
         let mut problems = Vec::new();
         for PackageDocument { kind, key, document } in documents {
@@ -95,8 +152,7 @@ impl PackageBacktest {
                 },
                 EntityKind::Channel => {
                     let name = document["name"].as_str().unwrap_or(key).to_owned();
-                    let config = document.get("config").cloned().unwrap_or_else(|| json!({}));
-                    match BacktestChannel::read(&engine, &config, true) {
+                    match read_channel(&engine, document, serving.get(key)) {
                         Ok(channel) => drop(backtest.channels.insert(name, channel)),
                         Err(problem) => problems.push(named(problem)),
                     }
@@ -123,6 +179,22 @@ impl PackageBacktest {
             true
         })?;
         Ok((report, skipped))
+    }
+}
+
+/// Reads a channel, and the config of the version that made the recorded answers.
+fn read_channel(
+    engine: &Arc<Engine>,
+    document: &Value,
+    serving: Option<&Value>,
+) -> Result<BacktestChannel, String> {
+    let config = document.get("config").cloned().unwrap_or_else(|| json!({}));
+    let methods = document["methods"].as_array().into_iter().flatten();
+    let methods: Vec<String> = methods.filter_map(|method| method.as_str().map(str::to_owned)).collect();
+    let channel = BacktestChannel::read(engine, &config, true)?.taking(&methods);
+    match serving {
+        Some(serving) => channel.answered_by(serving),
+        None => Ok(channel),
     }
 }
 

@@ -22,7 +22,7 @@ use super::progress::StepProgress;
 use super::remote::PackageServer;
 use super::signed_file::read_signature;
 use super::state::PackageState;
-use crate::offline;
+use crate::plugins::package_engine;
 
 /// A package of the settings of a node, read and checked.
 #[derive(Clone, Debug)]
@@ -85,8 +85,7 @@ impl BootPackage {
         let format = SourceFormat::from_path(file).unwrap_or(SourceFormat::Json);
         let source = SourceFile::from_bytes(&name, format, content);
         let source = source.map_err(|error| format!("{name}: {error}"))?;
-        let engine = Arc::new(offline::engine_builder().build());
-        let artifact = PackageArtifact::read(&Arc::new(source), &engine);
+        let artifact = PackageArtifact::read(&Arc::new(source), package_engine);
         let artifact = artifact.map_err(|error| format!("{name}: {error}"))?;
         artifact.requires.check_version(crate::VERSION).map_err(|problem| format!("{name}: {problem}"))?;
         if let Some((item, error)) = artifact.masked_values().first() {
@@ -210,6 +209,7 @@ mod tests {
                 version: "1".into(),
                 content_hash: "a".into(),
                 requires: Boundary::default(),
+                plugins: Vec::new(),
                 items: Vec::new(),
             },
         };

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use svc_api::ConnectorResource;
+use svc_api::{ConnectorResource, PluginDetail, ValidationIssue};
 use svc_model::EntityKind;
-use svc_project::{Boundary, PackageArtifact, PackageItem};
+use svc_project::{Boundary, PackageArtifact, PackageItem, PackagedPlugin};
 
 use super::error::PackageError;
 use super::remote::PackageServer;
 
 /// Returns a line for each channel of the package that is quarantined, for each workflow of it that could not be loaded and
-/// that no channel of it would show as such, and for each connector of it, or that it requires, that is not loaded. `engine` is the answer of a reload, or the state of the engine.
+/// that no channel of it would show as such, for each plugin of it that cannot be used, and for each connector of it, or
+/// that it requires, that is not loaded. `engine` is the answer of a reload, or the state of the engine.
 pub(super) async fn find_degraded(
     server: &PackageServer,
     artifact: &PackageArtifact,
@@ -24,6 +25,7 @@ pub(super) async fn find_degraded(
     let channels =
         own.map(|row| format!("channel '{}' is quarantined: {}", text(row, "channel"), text(row, "reason")));
     let mut degraded: Vec<_> = channels.collect();
+    degraded.extend(failed_plugins(server, &artifact.plugins).await?);
     let needs_connectors =
         artifact.items(EntityKind::Connector).next().is_some() || !artifact.requires.connectors.is_empty();
     if needs_connectors {
@@ -34,9 +36,33 @@ pub(super) async fn find_degraded(
     }
     for workflow in workflows_of_others(artifact) {
         let problems = server.load_problems(workflow).await?.into_iter();
-        degraded.extend(problems.map(|why| format!("workflow '{}' is not loaded: {why}", workflow.key)));
+        let describe = |problem: ValidationIssue| {
+            format!("workflow '{}' is not loaded: {}", workflow.key, problem.message)
+        };
+        degraded.extend(problems.map(describe));
     }
     Ok(degraded)
+}
+
+/// Returns a line for each of some plugins whose active version the server cannot use.
+pub(super) async fn failed_plugins(
+    server: &PackageServer,
+    plugins: &[PackagedPlugin],
+) -> Result<Vec<String>, PackageError> {
+    let mut failed = Vec::new();
+    for plugin in plugins.iter().filter(|plugin| plugin.activates) {
+        let id = &plugin.manifest.name;
+        let versions = server.plugin_versions(id).await?;
+        let has_failed = |version: &&PluginDetail| {
+            version.load.as_deref() == Some("failed")
+                && plugin.is_stored_as(&version.manifest, &version.digest)
+        };
+        failed.extend(versions.iter().find(has_failed).map(|version| {
+            let reason = version.load_error.as_deref().unwrap_or("the server does not say why");
+            format!("plugin '{id}' is not loaded: {reason}")
+        }));
+    }
+    Ok(failed)
 }
 
 /// Returns the workflows of a package that only channels elsewhere name.

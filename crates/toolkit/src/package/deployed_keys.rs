@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use svc_api::Inventory;
 use svc_model::{EntityKind, PackageInventory};
 
+use super::plugins::PartKind;
+
 /// The file of the keys, and the keys that must stay in it.
 pub(super) struct DeployedKeys {
     file: PathBuf,
@@ -34,11 +36,12 @@ impl DeployedKeys {
     }
 
     /// Keeps the key of a definition that could not be removed.
-    pub(super) fn keep(&mut self, kind: EntityKind, key: &str) {
+    pub(super) fn keep(&mut self, kind: PartKind, key: &str) {
         let keys = match kind {
-            EntityKind::Connector => &mut self.kept.connectors,
-            EntityKind::Workflow => &mut self.kept.workflows,
-            EntityKind::Channel => &mut self.kept.channels,
+            PartKind::Entity(EntityKind::Connector) => &mut self.kept.connectors,
+            PartKind::Entity(EntityKind::Workflow) => &mut self.kept.workflows,
+            PartKind::Entity(EntityKind::Channel) => &mut self.kept.channels,
+            PartKind::Plugin => &mut self.kept.plugins,
         };
         keys.push(key.to_owned());
     }
@@ -57,12 +60,12 @@ impl DeployedKeys {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PackageInventory::default()),
             text => text?,
         };
-        let Inventory { connectors, workflows, channels } =
+        let Inventory { connectors, workflows, channels, plugins } =
             serde_json::from_slice(&text).map_err(|error| {
                 let reason = format!("{}: {error}; remove the file", self.file.display());
                 io::Error::new(io::ErrorKind::InvalidData, reason)
             })?;
-        Ok(PackageInventory { connectors, workflows, channels })
+        Ok(PackageInventory { connectors, workflows, channels, plugins })
     }
 
     /// Replaces the file, so that a reader finds the old keys or the new ones.
@@ -84,6 +87,7 @@ fn each_kind(
     change(&mut keys.connectors, &others.connectors);
     change(&mut keys.workflows, &others.workflows);
     change(&mut keys.channels, &others.channels);
+    change(&mut keys.plugins, &others.plugins);
 }
 
 #[cfg(test)]
@@ -107,7 +111,7 @@ mod tests {
         assert_eq!(keys.begin(&workflows(&["a"])).unwrap(), workflows(&["b"]));
         let mut later = DeployedKeys::new(file);
         assert_eq!(later.begin(&workflows(&["a"])).unwrap(), workflows(&["b"]));
-        later.keep(EntityKind::Workflow, "b");
+        later.keep(PartKind::Entity(EntityKind::Workflow), "b");
         later.end(&workflows(&["a"])).unwrap();
         assert_eq!(later.begin(&workflows(&["a"])).unwrap(), workflows(&["b"]));
         later.end(&workflows(&["a"])).unwrap();

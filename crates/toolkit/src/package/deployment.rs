@@ -10,20 +10,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
-use svc_client::ClientError;
-use svc_engine::Engine;
+use svc_client::{ApiRequest, ClientError, Pages, admin_path};
 use svc_model::EntityKind;
 use svc_project::{
-    Boundary, Finding, IMPORT_ORDER, PackageArtifact, PackageHeader, PackageItem, Project, SetForm, Severity,
-    SourceFile, SourceFormat, UNREADABLE, build_package, to_json_text,
+    Boundary, Finding, IMPORT_ORDER, PackageArtifact, PackageHeader, PackageItem, PackagedPlugin, Project,
+    SetForm, Severity, SourceFile, SourceFormat, UNREADABLE, build_package, to_json_text,
 };
 use tokio::runtime::Runtime;
 
 use super::degradation::find_degraded;
 use super::deployed_keys::DeployedKeys;
 use super::error::{PackageError, describe_package_error};
+use super::plugins::{PartKind, activate_plugins, import_plugins, wait_for_plugins};
+use super::progress::StepProgress;
 use super::remote::PackageServer;
-use crate::offline;
+use crate::plugins::{package_engine, read_built_plugins};
 use crate::project_files::{Boundaries, unreadable_directory};
 
 /// The name of the package in the audit log.
@@ -40,7 +41,6 @@ pub struct ProjectDeployment {
     server: PackageServer,
     /// Drives the connections to the server, which are kept from one update to the next.
     runtime: Arc<Runtime>,
-    engine: Arc<Engine>,
     /// The content hash with which each entity was activated last, by its key.
     active: BTreeMap<(&'static str, String), String>,
     /// `true` if the server has stored a change that it has not loaded: an update failed before its reload.
@@ -102,7 +102,6 @@ impl ProjectDeployment {
             keys: DeployedKeys::new(keys),
             server,
             runtime: Arc::new(runtime),
-            engine: Arc::new(offline::engine_builder().build()),
             active: BTreeMap::new(),
             is_behind: false,
         })
@@ -132,7 +131,15 @@ impl ProjectDeployment {
         };
         let mut project = Project::read(walked.files.into_iter().map(Arc::new).collect());
         project.findings.extend(walked.unreadable);
-        let linted = svc_project::lint(&project, &self.engine, &self.boundary, SetForm::Package);
+        let plugins = match read_built_plugins(&self.directory) {
+            Ok(plugins) => plugins,
+            Err(problems) => {
+                project.findings.extend(problems.into_iter().map(|problem| self.refuse(problem)));
+                return (None, project.findings);
+            }
+        };
+        let engine = package_engine(&plugins);
+        let linted = svc_project::lint(&project, &engine, &self.boundary, SetForm::Package);
         if !linted.summary.passes(false) {
             return (None, linted.findings);
         }
@@ -144,48 +151,62 @@ impl ProjectDeployment {
             activates: true,
         };
         let mut findings = linted.findings.clone();
-        let package = to_json_text(&build_package(&linted, &header));
-        let refuse = |message: String| Finding {
+        // The components are megabytes, and go to the server by themselves.
+        let package = to_json_text(&build_package(&linted, Vec::new(), &header));
+        let source = match SourceFile::parse(NAME, SourceFormat::Json, package) {
+            Ok(source) => Arc::new(source),
+            Err(error) => {
+                findings.push(self.refuse(error.report(NAME)));
+                return (None, findings);
+            }
+        };
+        match PackageArtifact::read(&source, |_| engine) {
+            Ok(artifact) => (Some(PackageArtifact { plugins, ..artifact }), findings),
+            Err(error) => {
+                findings.push(self.refuse(error.to_string()));
+                (None, findings)
+            }
+        }
+    }
+
+    /// Makes a finding about the directory as a whole.
+    fn refuse(&self, message: String) -> Finding {
+        Finding {
             severity: Severity::Error,
             check: UNREADABLE,
             entity: self.directory.display().to_string(),
             message,
             fix: None,
             place: None,
-        };
-        let source = match SourceFile::parse(NAME, SourceFormat::Json, package) {
-            Ok(source) => Arc::new(source),
-            Err(error) => {
-                findings.push(refuse(error.report(NAME)));
-                return (None, findings);
-            }
-        };
-        match PackageArtifact::read(&source, &self.engine) {
-            Ok(artifact) => (Some(artifact), findings),
-            Err(error) => {
-                findings.push(refuse(error.to_string()));
-                (None, findings)
-            }
         }
     }
 
-    /// Brings the server to the state of the project. Nothing serves before the last step, the reload, but connectors.
+    /// Brings the server to the state of the project. Nothing serves before the last step, the reload, but plugins and
+    /// connectors.
     async fn deploy(&mut self, artifact: &PackageArtifact) -> Result<DeployedProject, PackageError> {
         let own = artifact.inventory();
         let stale = self.keys.begin(&own).map_err(PackageError::Keys)?;
-        let mut deployed = DeployedProject { total: artifact.items.len(), ..DeployedProject::default() };
+        let total = artifact.items.len() + artifact.plugins.len();
+        let mut deployed = DeployedProject { total, ..DeployedProject::default() };
+        deployed.changed += self.bring_plugins(&artifact.plugins).await?;
         for kind in IMPORT_ORDER {
-            deployed.changed += self.import(artifact.items(kind).collect()).await?;
+            let items: Vec<_> = artifact.items(kind).collect();
+            let mut imported = self.import(&items).await;
+            if kind == EntityKind::Channel && matches!(imported, Err(PackageError::Items(_))) {
+                self.free_names(&items, &stale.channels).await?;
+                // What was refused may have waited for a name that another item had until then.
+                imported = self.import(&items).await;
+            }
+            deployed.changed += imported?;
         }
         // Before the activations: a new channel may have the route of one that is gone.
         self.archive(EntityKind::Channel, &stale.channels, &mut deployed).await?;
         for kind in ACTIVATED {
-            for item in artifact.items(kind).filter(|item| item.activates) {
-                self.activate(item).await?;
-            }
+            self.activate_all(artifact.items(kind).filter(|item| item.activates)).await?;
         }
         self.archive(EntityKind::Workflow, &stale.workflows, &mut deployed).await?;
         self.delete_connectors(&stale.connectors, &mut deployed).await?;
+        self.archive_plugins(&stale.plugins, &mut deployed).await?;
         deployed.reloaded = self.is_behind || deployed.has_changes();
         let status = match deployed.reloaded {
             true => self.server.reload().await.map_err(PackageError::step("the engine was not reloaded"))?,
@@ -199,11 +220,40 @@ impl ProjectDeployment {
         Ok(deployed)
     }
 
+    /// Makes the plugins serve that are not the same as before, and returns their number.
+    async fn bring_plugins(&mut self, plugins: &[PackagedPlugin]) -> Result<usize, PackageError> {
+        let key = |plugin: &PackagedPlugin| (PartKind::Plugin.plural(), plugin.manifest.name.clone());
+        let is_changed =
+            |plugin: &&PackagedPlugin| self.active.get(&key(plugin)) != Some(&plugin.content_hash());
+        let changed = plugins.iter().filter(is_changed);
+        let changed: Vec<_> =
+            changed.map(|plugin| PackagedPlugin { activates: true, ..plugin.clone() }).collect();
+        let silent = StepProgress::silent();
+        import_plugins(&self.server, &changed, &silent).await?;
+        activate_plugins(&self.server, &changed).await?;
+        wait_for_plugins(&self.server, &changed, &silent).await?;
+        self.active.extend(changed.iter().map(|plugin| (key(plugin), plugin.content_hash())));
+        Ok(changed.len())
+    }
+
+    /// Archives plugins that have no folder any more.
+    async fn archive_plugins(
+        &mut self,
+        ids: &[String],
+        deployed: &mut DeployedProject,
+    ) -> Result<(), PackageError> {
+        for id in ids {
+            let archived = self.server.archive_plugin(id).await;
+            self.record_removal(PartKind::Plugin, id, archived, deployed)?;
+        }
+        Ok(())
+    }
+
     /// Imports the items of a kind and returns the number of those that are to be activated, or changed.
-    async fn import(&mut self, items: Vec<&PackageItem>) -> Result<usize, PackageError> {
+    async fn import(&mut self, items: &[&PackageItem]) -> Result<usize, PackageError> {
         let Some(kind) = items.first().map(|item| item.kind) else { return Ok(0) };
         let step = format!("importing {} failed", kind.plural());
-        let imported = self.server.import(kind, &items, false, |_| ()).await;
+        let imported = self.server.import(kind, items, false, |_| ()).await;
         let imported = imported.map_err(PackageError::step(step))?;
         let key = |index: usize| items.get(index).map(|item| item.key.as_str()).unwrap_or_default();
         let refused = imported.errors.iter();
@@ -224,6 +274,88 @@ impl ProjectDeployment {
             }
         }
         Ok(changed)
+    }
+
+    /// Deletes the channels that hold the names of others of the project, archived ones too: those that the project
+    /// declares under another name, and those that it does not declare any more.
+    async fn free_names(&mut self, items: &[&PackageItem], stale: &[String]) -> Result<(), PackageError> {
+        let step = || PackageError::step("the names of channels were not freed");
+        let list = ApiRequest::get(admin_path(&["channels"]));
+        let stored = Pages::new(&self.server.client, list, 1000).collect().await.map_err(step())?;
+        for row in stored {
+            let (Some(id), Some(name)) = (row["channel_id"].as_str(), row["name"].as_str()) else { continue };
+            let is_wanted = items.iter().any(|item| item.key != id && item.document["name"] == name);
+            let own = items.iter().find(|item| item.key == id);
+            let is_given_up = match own {
+                Some(own) => own.document["name"] != name,
+                None => row["status"] == "archived" || stale.iter().any(|key| key == id),
+            };
+            if is_wanted && is_given_up {
+                let request = ApiRequest::delete(admin_path(&["channels", id])).query("force", true);
+                self.server.client.send(&request).await.map_err(step())?;
+                self.active.remove(&(EntityKind::Channel.plural(), id.to_owned()));
+                self.is_behind = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Activates items of a kind. Channels may take names and routes from one another: those that are refused come again
+    /// behind the others, as long as others are activated. If they wait for one another, the versions that serve are
+    /// archived before, which takes effect with the reload.
+    async fn activate_all<'i>(
+        &mut self,
+        items: impl Iterator<Item = &'i PackageItem>,
+    ) -> Result<(), PackageError> {
+        let mut waiting: Vec<_> = items.collect();
+        while !waiting.is_empty() {
+            let (mut refused, mut refusal) = (Vec::new(), None);
+            for item in &waiting {
+                match self.activate(item).await {
+                    Err(error) if item.kind == EntityKind::Channel && error.is_refusal() => {
+                        refused.push(*item);
+                        refusal.get_or_insert(error);
+                    }
+                    activated => activated?,
+                }
+            }
+            if refused.len() == waiting.len() {
+                let exchanging = self.find_exchanging(&refused).await?;
+                if let Some(error) = refusal.filter(|_| exchanging.is_empty()) {
+                    return Err(error);
+                }
+                for item in exchanging {
+                    let step = format!("{} '{}' was not archived", item.kind, item.key);
+                    self.server.archive(item.kind, &item.key).await.map_err(PackageError::step(step))?;
+                }
+            }
+            waiting = refused;
+        }
+        Ok(())
+    }
+
+    /// Returns those of these refused channels that nothing but one another is in the way of. Others go on serving as
+    /// they are: an archived version would be missing from the next reload on.
+    async fn find_exchanging<'i>(
+        &self,
+        refused: &[&'i PackageItem],
+    ) -> Result<Vec<&'i PackageItem>, PackageError> {
+        let mut rivals = Vec::with_capacity(refused.len());
+        for item in refused {
+            let trial = self.server.try_activation(item, true).await?;
+            let own = trial.errors.into_iter().map(|issue| issue.rival);
+            rivals.push((*item, own.collect::<Vec<_>>()));
+        }
+        loop {
+            let keys: Vec<_> = rivals.iter().map(|(item, _)| item.key.clone()).collect();
+            let is_in = |rival: &Option<String>| rival.as_ref().is_some_and(|rival| keys.contains(rival));
+            rivals.retain(|(_, own)| own.iter().all(is_in));
+            if rivals.len() == keys.len() {
+                break;
+            }
+        }
+        let is_blocked = rivals.iter().any(|(_, own)| !own.is_empty());
+        Ok(rivals.into_iter().filter(|_| is_blocked).map(|(item, _)| item).collect())
     }
 
     /// Activates an item for all of the traffic, unless its content is active.
@@ -250,7 +382,7 @@ impl ProjectDeployment {
     ) -> Result<(), PackageError> {
         for key in keys {
             let archived = self.server.archive(kind, key).await;
-            self.record_removal(kind, key, archived, deployed)?;
+            self.record_removal(PartKind::Entity(kind), key, archived, deployed)?;
         }
         Ok(())
     }
@@ -267,14 +399,15 @@ impl ProjectDeployment {
         let stored = self.server.connectors().await?;
         for connector in stored.iter().filter(|connector| names.contains(&connector.name)) {
             let deleted = self.server.delete(EntityKind::Connector, &connector.id).await;
-            self.record_removal(EntityKind::Connector, &connector.name, deleted, deployed)?;
+            let kind = PartKind::Entity(EntityKind::Connector);
+            self.record_removal(kind, &connector.name, deleted, deployed)?;
         }
         Ok(())
     }
 
     fn record_removal(
         &mut self,
-        kind: EntityKind,
+        kind: PartKind,
         key: &str,
         removed: Result<bool, ClientError>,
         deployed: &mut DeployedProject,

@@ -9,6 +9,7 @@ use svc_model::EntityKind;
 use svc_project::{IMPORT_ORDER, PackageArtifact};
 
 use super::error::PackageError;
+use super::plugins::{PartKind, stored_status};
 use super::remote::PackageServer;
 use super::{PackageDiffArgs, PackageFormat, Streams};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
@@ -38,7 +39,7 @@ impl Drift {
 /// An item and its relation to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ItemDrift {
-    pub(super) kind: EntityKind,
+    pub(super) kind: PartKind,
     pub(super) key: String,
     /// The relation.
     pub(super) drift: Drift,
@@ -80,12 +81,9 @@ pub(super) fn diff(args: &PackageDiffArgs, streams: &mut Streams<'_>) -> io::Res
     Ok(if drifted { EXIT_FAILURE } else { EXIT_OK })
 }
 
-/// Compares every item with the latest stored version of its entity.
-pub(super) async fn compare(
-    server: &PackageServer,
-    artifact: &PackageArtifact,
-) -> Result<Vec<ItemDrift>, PackageError> {
-    let mut drifts = Vec::with_capacity(artifact.items.len());
+/// Compares every plugin, and then every item, with the latest stored version of it.
+async fn compare(server: &PackageServer, artifact: &PackageArtifact) -> Result<Vec<ItemDrift>, PackageError> {
+    let mut drifts = compare_plugins(server, artifact).await?;
     for kind in IMPORT_ORDER {
         if artifact.items(kind).next().is_none() {
             continue;
@@ -101,8 +99,27 @@ pub(super) async fn compare(
                 Some(_) => Drift::Changed,
             };
             let status = row.and_then(|row| row["status"].as_str()).map(str::to_owned);
-            ItemDrift { kind, key: item.key.clone(), drift, status }
+            ItemDrift { kind: PartKind::Entity(kind), key: item.key.clone(), drift, status }
         }));
+    }
+    Ok(drifts)
+}
+
+/// Compares every plugin with the latest stored version of it.
+async fn compare_plugins(
+    server: &PackageServer,
+    artifact: &PackageArtifact,
+) -> Result<Vec<ItemDrift>, PackageError> {
+    let mut drifts = Vec::with_capacity(artifact.plugins.len());
+    for plugin in &artifact.plugins {
+        let versions = server.plugin_versions(&plugin.manifest.name).await?;
+        let drift = match (versions.is_empty(), stored_status(&versions, plugin)) {
+            (true, _) => Drift::Missing,
+            (false, Some(_)) => Drift::Unchanged,
+            (false, None) => Drift::Changed,
+        };
+        let status = versions.into_iter().next().map(|latest| latest.status);
+        drifts.push(ItemDrift { kind: PartKind::Plugin, key: plugin.manifest.name.clone(), drift, status });
     }
     Ok(drifts)
 }
@@ -113,9 +130,11 @@ pub(super) async fn find_changed(
     artifact: &PackageArtifact,
 ) -> Result<Vec<String>, PackageError> {
     let items = compare(server, artifact).await?;
-    let changed = items.iter().zip(&artifact.items).filter(|(drift, item)| {
+    let plugins = artifact.plugins.iter().map(|plugin| plugin.activates);
+    let activates = plugins.chain(artifact.items.iter().map(|item| item.activates));
+    let changed = items.iter().zip(activates).filter(|(drift, activates)| {
         let is_inactive = drift.status.as_deref().is_some_and(|status| status != "active");
-        drift.drift != Drift::Unchanged || (item.activates && is_inactive)
+        drift.drift != Drift::Unchanged || (*activates && is_inactive)
     });
     Ok(changed.map(|(drift, _)| format!("{} '{}'", drift.kind, drift.key)).collect())
 }

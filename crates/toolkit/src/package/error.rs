@@ -6,6 +6,8 @@ use svc_client::ClientError;
 
 use crate::exit;
 
+/// Name of the environment variable that holds the admin key.
+pub(super) const TOKEN: &str = "SVC_ADMIN_TOKEN";
 /// The start of the first line of an error.
 const ERROR: &str = "Error: ";
 /// The way on after something that time may heal.
@@ -72,6 +74,16 @@ pub(super) enum PackageError {
 }
 
 impl PackageError {
+    /// Returns `true` if the server refused a step for what is stored there.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Client(error) | Self::Step { source: error, .. } => {
+                matches!(error.status(), Some(400 | 409))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns `true` if another run, or another admin, changed the same definitions at the same time.
     pub(super) fn is_interference(&self) -> bool {
         match self {
@@ -139,6 +151,9 @@ pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> 
     };
     if let ClientError::Api(refusal) = client {
         refusal.details.iter().try_for_each(|detail| writeln!(err, "- {detail}"))?;
+    }
+    if client.status() == Some(401) {
+        writeln!(err, "note: the verbs of packages take the admin key of the server from {TOKEN}")?;
     }
     Ok(())
 }

@@ -5,13 +5,17 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use svc_model::{EntityKind, Timestamp, check_package_name, check_package_version};
-use svc_project::{Boundary, package_of_stored, to_json_text};
+use svc_project::{Boundary, PackagedPlugin, package_of_stored, to_json_text};
 
 use super::error::PackageError;
+use super::plugins::plugins_called_by;
 use super::remote::PackageServer;
 use super::{PackageExportArgs, Streams};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::output;
+
+/// The definitions of a package, a list for each kind.
+type DefinitionLists = [(EntityKind, Vec<Value>); 3];
 
 /// An exported package, and what is questionable about it.
 struct ExportedPackage {
@@ -75,14 +79,43 @@ async fn collect(server: &PackageServer, args: &PackageExportArgs) -> Result<Exp
     let (own, missing): (Vec<_>, Vec<_>) = connectors.into_iter().partition(|name| stored.contains_key(name));
     let own: Vec<Value> = own.iter().filter_map(|name| stored.get(name).cloned()).collect();
     let requires = Boundary::new(calls.into_iter().filter(|name| !channel_names.contains(name)), missing);
-    let counts =
+    let plugins = collect_plugins(server, &workflows, &mut warnings).await?;
+    let mut counts =
         format!("{} connector(s), {} workflow(s), {} channel(s)", own.len(), workflows.len(), channels.len());
+    if !plugins.is_empty() {
+        counts = format!("{} plugin(s), {counts}", plugins.len());
+    }
     let lists =
         [(EntityKind::Connector, own), (EntityKind::Workflow, workflows), (EntityKind::Channel, channels)];
     for (kind, documents) in &lists {
         documents.iter().for_each(|document| warnings.extend(questions(*kind, document)));
     }
-    Ok(ExportedPackage { document: build(server, args, &requires, lists), counts, warnings })
+    Ok(ExportedPackage { document: build(server, args, &requires, lists, &plugins), counts, warnings })
+}
+
+/// Returns the plugins that workflows call and the server has.
+async fn collect_plugins(
+    server: &PackageServer,
+    workflows: &[Value],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<PackagedPlugin>, PackageError> {
+    let ids: BTreeSet<String> = workflows.iter().flat_map(plugins_called_by).collect();
+    let mut plugins = Vec::new();
+    for id in ids {
+        let Some(stored) = server.export_plugin(&id).await? else { continue };
+        let status = text(&stored, "status").unwrap_or_default();
+        if status != "active" {
+            warnings.push(format!(
+                "plugin '{id}': the exported version is {status}; an apply stores it and does not activate it"
+            ));
+        }
+        let plugin = PackagedPlugin::from_stored(&stored, status == "active").map_err(|problems| {
+            let problem = problems.first().map(ToString::to_string).unwrap_or_default();
+            PackageError::Refused(format!("plugin '{id}' cannot be exported: {problem}"))
+        })?;
+        plugins.push(plugin);
+    }
+    Ok(plugins)
 }
 
 /// Returns the channels that the arguments select.
@@ -143,9 +176,10 @@ fn build(
     server: &PackageServer,
     args: &PackageExportArgs,
     requires: &Boundary,
-    lists: [(EntityKind, Vec<Value>); 3],
+    lists: DefinitionLists,
+    plugins: &[PackagedPlugin],
 ) -> Value {
-    let (items, hash) = package_of_stored(lists);
+    let (items, hash) = package_of_stored(lists, plugins);
     let mut package = Map::new();
     package.insert(
         "package".to_owned(),

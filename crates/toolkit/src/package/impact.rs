@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 
 use svc_api::{ChannelTraffic, DefinitionImpact, TouchedChannel};
-use svc_model::EntityKind;
 
 use super::error::PackageError;
+use super::plugins::PartKind;
 use super::progress;
 use super::remote::PackageServer;
 
 /// Asks a server for the reach of the change of each definition. What it does not have yet touches nothing.
 pub(super) async fn find_impacts(
     server: &PackageServer,
-    changed: &[(EntityKind, &str)],
+    changed: &[(PartKind, &str)],
 ) -> Result<Vec<DefinitionImpact>, PackageError> {
     let progress = progress();
     let mut impacts = Vec::with_capacity(changed.len());

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+
+use svc_project::read_packaged_plugins;
 
 use super::{PackageLintArgs, Streams};
 use crate::lint::{exit_code, refuse_input, write_report};
-use crate::offline;
-use crate::project_files::read_source;
+use crate::plugins::write_problems;
+use crate::project_files::read_package_source;
 use crate::report::{self, ReportFormat};
 
 /// Runs `package lint` and returns the exit code.
@@ -15,11 +16,19 @@ use crate::report::{self, ReportFormat};
 /// # Errors
 /// The output cannot be written.
 pub(super) fn lint(args: &PackageLintArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
-    let source = match read_source(&args.file, streams.style, streams.err)? {
+    let source = match read_package_source(&args.file, streams.style, streams.err)? {
         Ok(source) => source,
         Err(finding) => return refuse_input(&[*finding], args.format, streams.out),
     };
-    let engine = Arc::new(offline::engine_builder().build());
+    // Problems of the packaged plugins are findings.
+    let packaged = read_packaged_plugins(&source.value).unwrap_or_default();
+    let engine = match args.plugins.checking_engine_of_package(&packaged) {
+        Ok(engine) => engine,
+        Err(problems) => {
+            write_problems(&problems, streams.err)?;
+            return refuse_input(&[], args.format, streams.out);
+        }
+    };
     let (findings, summary) = svc_project::lint_package(&source, &engine);
     // The file is named as the caller named it, and so are the places.
     let base = Path::new("");

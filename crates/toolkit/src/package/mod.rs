@@ -16,6 +16,7 @@ mod export;
 mod impact;
 mod lint;
 mod plan;
+mod plugins;
 mod progress;
 mod prune;
 mod remote;
@@ -26,11 +27,11 @@ mod state;
 use std::future::Future;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use svc_project::PackageArtifact;
+use svc_outbound::printable_json;
+use svc_project::{PackageArtifact, read_packaged_plugins};
 
 pub use self::boot::{BootFailure, BootNode, BootPackage, BootState};
 pub use self::deployment::{DeployedProject, ProjectDeployment, ProjectUpdate};
@@ -38,9 +39,10 @@ use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
 use crate::backtest::{BacktestFormat, RecordedRunArgs};
-use crate::project_files::{read_source, read_values};
+use crate::exit;
+use crate::plugins::{PluginArgs, package_engine};
+use crate::project_files::{read_package_source, read_values};
 use crate::report::{ReportFormat, TextStyle};
-use crate::{exit, offline};
 
 /// The arguments of `package`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -103,6 +105,9 @@ pub struct PackageLintArgs {
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    pub plugins: PluginArgs,
 }
 
 /// The arguments of `package export`.
@@ -198,6 +203,10 @@ pub struct PackageBacktestArgs {
     /// The package, or a project directory
     #[arg(short, long, value_name = "PATH")]
     pub file: PathBuf,
+    /// Address of the server of the recorded runs, whose channels made the recorded answers; the key is taken from
+    /// SVC_ADMIN_TOKEN. Without it the recorded answers are those that the channels of the package make
+    #[arg(short, long, value_name = "URL")]
+    pub server: Option<String>,
     /// The recorded runs.
     #[command(flatten)]
     pub runs: RecordedRunArgs,
@@ -292,9 +301,8 @@ impl ApplyArgs {
 impl Streams<'_> {
     /// Reads a package and checks its hash; `None` for one that cannot be used, which is reported.
     fn read_artifact(&mut self, file: &Path) -> io::Result<Option<PackageArtifact>> {
-        let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
-        let engine = Arc::new(offline::engine_builder().build());
-        match PackageArtifact::read(&source, &engine) {
+        let Ok(source) = read_package_source(file, self.style, self.err)? else { return Ok(None) };
+        match PackageArtifact::read(&source, package_engine) {
             Ok(artifact) => Ok(Some(artifact)),
             Err(error) => {
                 writeln!(self.err, "Error: {}: {error}", file.display())?;
@@ -307,8 +315,8 @@ impl Streams<'_> {
     /// reported.
     fn value_problems(&mut self, file: &Path, name: &str) -> io::Result<Option<Vec<String>>> {
         let Ok(values) = read_values(name, file, self.style, self.err)? else { return Ok(None) };
-        let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
-        let engine = Arc::new(offline::engine_builder().build());
+        let Ok(source) = read_package_source(file, self.style, self.err)? else { return Ok(None) };
+        let engine = package_engine(&read_packaged_plugins(&source.value).unwrap_or_default());
         let findings = svc_project::check_package_values(&source, &engine, &values).into_iter();
         Ok(Some(findings.map(|finding| format!("{}: {}", finding.entity, finding.message)).collect()))
     }
@@ -349,7 +357,7 @@ impl Streams<'_> {
     /// Writes a report as one JSON document.
     fn write_json(&mut self, report: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(report).map_err(io::Error::other)?;
-        writeln!(self.out, "{text}")
+        writeln!(self.out, "{}", printable_json(text))
     }
 }
 

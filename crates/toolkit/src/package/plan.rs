@@ -1,33 +1,41 @@
 //! `package plan`: what an apply would do, and what prevents it. Nothing is written.
 
+mod moves;
+
 use std::collections::HashMap;
 use std::io;
 
 use serde::Serialize;
-use svc_api::{DefinitionImpact, ValidationIssue};
-use svc_model::{EntityKind, FieldCode};
+use serde_json::Value;
+use svc_api::{DefinitionImpact, ImportFailure, ValidationIssue};
+use svc_model::{Code, EntityKind, FieldCode};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
-use super::degradation::degraded_requirements;
+use self::moves::{ChannelMove, ChannelMoves, MovedClaim, describe_circles};
+use super::degradation::{degraded_requirements, failed_plugins};
 use super::error::PackageError;
 use super::impact::{find_impacts, write_impact};
+use super::plugins::{PartKind, PluginTrial};
 use super::prune::{StaleEntity, find_stale};
 use super::remote::PackageServer;
 use super::state::PackageState;
 use super::{PackageFormat, PlanArgs, Streams, progress};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
+use crate::plugins::package_engine;
 
 /// Action of an import that an item would be refused by.
 const REFUSED: &str = "refused";
 /// Action of an import of what is not stored yet.
 const CREATED: &str = "created";
+/// Action of an import of what is stored with other content.
+const NEW_VERSION: &str = "new_version";
 /// Actions of an import that leave the stored entity as it is.
 const UNCHANGED: &str = "unchanged";
 
 /// The step that an apply would take for an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct PlannedItem {
-    kind: EntityKind,
+    kind: PartKind,
     key: String,
     /// The action of the import, or `refused`.
     action: String,
@@ -142,15 +150,26 @@ impl Planner<'_> {
             impact: None,
         };
         self.check_requirements(&mut report).await?;
+        let plugins = PluginTrial::make(self.server, &self.artifact.plugins).await?;
+        report.blocking.extend_from_slice(&plugins.refusals);
+        let (mut imported, mut activated) = (ChannelMoves::default(), ChannelMoves::default());
         for kind in IMPORT_ORDER {
-            self.try_import(kind, &mut report).await?;
+            self.try_import(kind, &plugins, &mut imported, &mut report).await?;
         }
-        self.try_activations(&mut report).await?;
-        let unloadable = self.try_loads(&report.items).await?;
+        self.try_activations(&mut activated, &mut report).await?;
+        let LoadTrial { unloadable, conflicts } = self.try_loads(&report.items, &mut activated).await?;
+        report.blocking.extend(describe_circles([&imported, &activated]));
+        let unknown = |conflict: &String| !report.blocking.contains(conflict);
+        let conflicts: Vec<_> = conflicts.into_iter().filter(unknown).collect();
+        report.blocking.extend(conflicts);
         match self.args.allow_degraded {
             true => report.degraded = unloadable,
             false => report.blocking.extend(unloadable),
         }
+        // They come first, as in an apply.
+        let mut items = self.planned_plugins(plugins);
+        items.append(&mut report.items);
+        report.items = items;
         if self.args.impact {
             let changed = report.items.iter().filter(|item| item.changes_stored());
             let changed: Vec<_> = changed.map(|item| (item.kind, item.key.as_str())).collect();
@@ -162,22 +181,63 @@ impl Planner<'_> {
         Ok(report)
     }
 
+    fn planned_plugins(&self, trial: PluginTrial) -> Vec<PlannedItem> {
+        let named = self.artifact.plugins.iter().zip(trial.planned);
+        let planned = named.map(|(plugin, (action, activate))| PlannedItem {
+            kind: PartKind::Plugin,
+            key: plugin.manifest.name.clone(),
+            action: action.unwrap_or_else(|| REFUSED.to_owned()),
+            activate,
+        });
+        planned.collect()
+    }
+
     /// Asks the server for the definitions that it could not load: connectors, and what the package activates.
-    async fn try_loads(&self, planned: &[PlannedItem]) -> Result<Vec<String>, PackageError> {
+    /// Adds the moves of what it does not have yet.
+    async fn try_loads(
+        &self,
+        planned: &[PlannedItem],
+        moves: &mut ChannelMoves,
+    ) -> Result<LoadTrial, PackageError> {
         let progress = progress();
+        let mut conflicts = Vec::new();
         let mut unloadable = degraded_requirements(self.server, &self.artifact.requires).await?;
+        unloadable.extend(failed_plugins(self.server, &self.artifact.plugins).await?);
         let items = self.artifact.items.iter().zip(planned);
         let items = items.filter(|(_, planned)| planned.action != REFUSED);
-        let loaded: Vec<_> = items.map(|(item, _)| item).filter(|item| item.is_loaded()).collect();
-        for (index, item) in loaded.iter().enumerate() {
+        let loaded: Vec<_> = items.filter(|(item, _)| item.is_loaded()).collect();
+        for (index, (item, planned)) in loaded.iter().enumerate() {
             progress.advance("asking what can be loaded", index + 1, loaded.len());
-            let problems = self.server.load_problems(item).await?.into_iter();
-            unloadable.extend(problems.map(|problem| {
-                format!("{} '{}' could not be loaded on this server: {problem}", item.kind, item.key)
-            }));
+            for issue in self.server.load_problems(item).await? {
+                let name = format!("{} '{}'", item.kind, item.key);
+                let message = &issue.message;
+                if issue.code.as_deref() != Some(FieldCode::Conflict.name()) {
+                    unloadable.push(format!("{name} could not be loaded on this server: {message}"));
+                } else if planned.activate {
+                    match self.find_move(item, &issue) {
+                        // The trial of its activation knows those of a draft that is stored already.
+                        Some(_) if planned.action == UNCHANGED => {}
+                        Some(step) => moves.add(step),
+                        None => conflicts.push(format!("{name}: {message}")),
+                    }
+                }
+            }
         }
         progress.finish(format_args!("asked what can be loaded"));
-        Ok(unloadable)
+        Ok(LoadTrial { unloadable, conflicts })
+    }
+
+    /// Returns the move behind a conflict with a channel that the package changes as well, so that it makes way.
+    fn find_move(&self, item: &PackageItem, issue: &ValidationIssue) -> Option<ChannelMove> {
+        let holder = issue.rival.as_deref()?;
+        let claim = MovedClaim::of_field(&issue.field);
+        let mut channels = self.artifact.items(EntityKind::Channel).filter(|own| own.activates);
+        let makes_way = channels.any(|own| {
+            let leaves = claim != MovedClaim::Name || own.document["name"] != item.document["name"];
+            own.key == holder && leaves
+        });
+        let (taker, holder) = (item.key.clone(), holder.to_owned());
+        makes_way.then_some(ChannelMove { taker, holder, claim })
     }
 
     /// Checks that what the package needs from elsewhere is there.
@@ -201,7 +261,13 @@ impl Planner<'_> {
         Ok(())
     }
 
-    async fn try_import(&self, kind: EntityKind, report: &mut PlanReport) -> Result<(), PackageError> {
+    async fn try_import(
+        &self,
+        kind: EntityKind,
+        plugins: &PluginTrial,
+        moves: &mut ChannelMoves,
+        report: &mut PlanReport,
+    ) -> Result<(), PackageError> {
         let items: Vec<&PackageItem> = self.artifact.items(kind).collect();
         if items.is_empty() {
             return Ok(());
@@ -211,13 +277,37 @@ impl Planner<'_> {
             trial.map_err(PackageError::step(format!("the import of {} cannot be tried", kind.plural())))?;
         let mut actions: HashMap<usize, String> =
             trial.results.into_iter().map(|item| (item.index, item.action)).collect();
+        let engine = package_engine(&self.artifact.plugins);
+        let is_conflict = |refused: &ImportFailure| refused.code.as_deref() == Some(Code::Conflict.name());
+        let stored = match kind {
+            EntityKind::Channel if trial.errors.iter().any(is_conflict) => self.server.export(kind).await?,
+            _ => Vec::new(),
+        };
+        let mut renamed = Vec::new();
         for refused in trial.errors {
-            let key = items.get(refused.index).map(|item| item.key.as_str()).unwrap_or_default();
-            report.blocking.push(format!("{kind} '{key}': {}", refused.error));
-            actions.insert(refused.index, REFUSED.to_owned());
+            let Some(item) = items.get(refused.index) else { continue };
+            let problem = format!("{kind} '{}': {}", item.key, refused.error);
+            let freed = self.find_freed_name(item, &stored).filter(|_| is_conflict(&refused));
+            let action = if let Some(freed) = freed {
+                moves.add(freed);
+                renamed.push((item, problem));
+                let is_stored = stored.iter().any(|row| row["channel_id"] == item.key.as_str());
+                if is_stored { NEW_VERSION } else { CREATED }
+            } else if plugins.explains_refusal(item, &engine) {
+                report.pending.push(format!("{problem}; this package brings the plugin"));
+                let is_new = self.server.active_versions(&item.key).await?.is_empty();
+                if is_new { CREATED } else { NEW_VERSION }
+            } else {
+                report.blocking.push(problem);
+                REFUSED
+            };
+            actions.insert(refused.index, action.to_owned());
         }
+        let renamed = renamed.iter().filter(|(item, _)| !moves.is_circular(&item.key));
+        let renamed = renamed.map(|(_, problem)| format!("{problem}; this package renames that channel"));
+        report.pending.extend(renamed);
         report.items.extend(items.iter().enumerate().map(|(index, item)| PlannedItem {
-            kind,
+            kind: PartKind::Entity(kind),
             key: item.key.clone(),
             action: actions.remove(&index).unwrap_or_else(|| REFUSED.to_owned()),
             activate: item.activates,
@@ -225,9 +315,27 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Returns the move of a name to a channel from one of the stored channels, which leaves it by this package; `None`
+    /// if none does.
+    fn find_freed_name(&self, item: &PackageItem, stored: &[Value]) -> Option<ChannelMove> {
+        let name = &item.document["name"];
+        let is_renamed = |id: &&str| {
+            let mut channels = self.artifact.items(EntityKind::Channel);
+            channels.any(|own| own.key == *id && own.document["name"] != *name)
+        };
+        let mut holders = stored.iter().filter(|row| row["name"] == *name);
+        let holder = holders.find_map(|row| row["channel_id"].as_str().filter(is_renamed))?;
+        let (taker, holder) = (item.key.clone(), holder.to_owned());
+        Some(ChannelMove { taker, holder, claim: MovedClaim::Name })
+    }
+
     /// Tries the activations on what is stored now. What the apply stores first cannot be tried, so a draft that it
-    /// makes is pending.
-    async fn try_activations(&self, report: &mut PlanReport) -> Result<(), PackageError> {
+    /// makes is pending. Adds the moves of the drafts that are stored as the package has them.
+    async fn try_activations(
+        &self,
+        moves: &mut ChannelMoves,
+        report: &mut PlanReport,
+    ) -> Result<(), PackageError> {
         let progress = progress();
         let planned = report.items.clone();
         let items = self.artifact.items.iter().zip(&planned).enumerate();
@@ -244,7 +352,10 @@ impl Planner<'_> {
                 report.items[*position].activate = false;
             }
             for issue in &trial.errors {
-                match self.judge(issue) {
+                if let Some(step) = self.find_move(item, issue).filter(|_| planned.action == UNCHANGED) {
+                    moves.add(step);
+                }
+                match self.judge(item, issue) {
                     Judgement::Met => {}
                     Judgement::Pending => {
                         report.pending.push(format!("{name}: {}; this package brings it", issue.message));
@@ -263,7 +374,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn judge(&self, issue: &ValidationIssue) -> Judgement {
+    fn judge(&self, item: &PackageItem, issue: &ValidationIssue) -> Judgement {
+        if self.find_move(item, issue).is_some() {
+            return Judgement::Met;
+        }
         if !is_missing(issue) {
             return Judgement::Blocking;
         }
@@ -305,14 +419,22 @@ impl Planner<'_> {
         let stale = find_stale(self.server, self.artifact, detail).await?;
         for entity in &stale {
             // What goes first may be all that needs it, so a refusal says something only about the first to go.
-            if entity.kind == EntityKind::Channel
-                && let Some(reason) = self.server.try_deletion(entity.kind, &entity.id).await?
+            if entity.kind == PartKind::Entity(EntityKind::Channel)
+                && let Some(reason) = self.server.try_deletion(EntityKind::Channel, &entity.id).await?
             {
                 blocking.push(format!("{entity} cannot be deleted: {reason}"));
             }
         }
         Ok(stale)
     }
+}
+
+/// The answers of a server about definitions that it does not have yet.
+struct LoadTrial {
+    /// Those that it could not load.
+    unloadable: Vec<String>,
+    /// Those that it would not activate as it is.
+    conflicts: Vec<String>,
 }
 
 /// The weight of a problem of a dry run.

@@ -10,15 +10,21 @@ use svc_project::PackageArtifact;
 
 use super::diff::key_member;
 use super::error::PackageError;
+use super::plugins::PartKind;
 use super::remote::PackageServer;
 
 /// The kinds in the order of a deletion: an entity goes before those it needs.
-const DELETION_ORDER: [EntityKind; 3] = [EntityKind::Channel, EntityKind::Workflow, EntityKind::Connector];
+const DELETION_ORDER: [PartKind; 4] = [
+    PartKind::Entity(EntityKind::Channel),
+    PartKind::Entity(EntityKind::Workflow),
+    PartKind::Entity(EntityKind::Connector),
+    PartKind::Plugin,
+];
 
 /// An entity that a prune deletes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct StaleEntity {
-    pub(super) kind: EntityKind,
+    pub(super) kind: PartKind,
     pub(super) key: String,
     /// The id, by which it is deleted.
     #[serde(skip)]
@@ -41,11 +47,15 @@ pub(super) async fn find_stale(
     let earlier = detail.map(|detail| detail.versions.as_slice()).unwrap_or_default();
     let claimed = claims_of_others(&server.packages().await?, &artifact.name);
     let mut stale = Vec::new();
-    for kind in DELETION_ORDER {
-        let keys = stale_keys(kind, artifact, earlier, &claimed);
+    for part in DELETION_ORDER {
+        let keys = stale_keys(part, artifact, earlier, &claimed);
         if keys.is_empty() {
             continue;
         }
+        let PartKind::Entity(kind) = part else {
+            stale.extend(stored_plugins(server, keys).await?);
+            continue;
+        };
         let stored = server.export(kind).await?;
         let id_member = if kind == EntityKind::Connector { "id" } else { key_member(kind) };
         let ids: HashMap<&str, &str> = stored
@@ -54,10 +64,24 @@ pub(super) async fn find_stale(
             .collect();
         stale.extend(keys.into_iter().filter_map(|key| {
             let id = (*ids.get(key.as_str())?).to_owned();
-            Some(StaleEntity { kind, key, id })
+            Some(StaleEntity { kind: part, key, id })
         }));
     }
     Ok(stale)
+}
+
+/// Returns the plugins of these ids that a server has.
+async fn stored_plugins(
+    server: &PackageServer,
+    ids: BTreeSet<String>,
+) -> Result<Vec<StaleEntity>, PackageError> {
+    let mut stored = Vec::new();
+    for id in ids {
+        if !server.plugin_versions(&id).await?.is_empty() {
+            stored.push(StaleEntity { kind: PartKind::Plugin, key: id.clone(), id });
+        }
+    }
+    Ok(stored)
 }
 
 /// Deletes what a prune found, and returns the entities that are still needed, each with the reason.
@@ -67,7 +91,11 @@ pub(super) async fn delete_stale(
 ) -> Result<Vec<(StaleEntity, String)>, PackageError> {
     let mut retained = Vec::new();
     for entity in stale {
-        match server.delete(entity.kind, &entity.id).await {
+        let deleted = match entity.kind {
+            PartKind::Entity(kind) => server.delete(kind, &entity.id).await,
+            PartKind::Plugin => server.delete_plugin(&entity.id).await,
+        };
+        match deleted {
             Ok(_) => {}
             Err(error) if error.status() == Some(409) => retained.push((entity.clone(), error.to_string())),
             Err(error) => {
@@ -102,7 +130,7 @@ fn claims_of_others(receipts: &[Receipt], name: &str) -> Claims {
 }
 
 fn stale_keys(
-    kind: EntityKind,
+    kind: PartKind,
     artifact: &PackageArtifact,
     earlier: &[Receipt],
     claimed: &Claims,
@@ -110,16 +138,24 @@ fn stale_keys(
     let brought = earlier.iter().filter_map(|receipt| receipt.inventory.as_ref());
     brought
         .flat_map(|inventory| keys_of(inventory, kind))
-        .filter(|key| !artifact.holds(kind, key) && !claimed.contains(&(kind.plural(), (*key).clone())))
+        .filter(|key| !holds(artifact, kind, key) && !claimed.contains(&(kind.plural(), (*key).clone())))
         .cloned()
         .collect()
 }
 
-fn keys_of(inventory: &Inventory, kind: EntityKind) -> &[String] {
+fn holds(artifact: &PackageArtifact, kind: PartKind, key: &str) -> bool {
     match kind {
-        EntityKind::Connector => &inventory.connectors,
-        EntityKind::Workflow => &inventory.workflows,
-        EntityKind::Channel => &inventory.channels,
+        PartKind::Entity(kind) => artifact.holds(kind, key),
+        PartKind::Plugin => artifact.holds_plugin(key),
+    }
+}
+
+fn keys_of(inventory: &Inventory, kind: PartKind) -> &[String] {
+    match kind {
+        PartKind::Entity(EntityKind::Connector) => &inventory.connectors,
+        PartKind::Entity(EntityKind::Workflow) => &inventory.workflows,
+        PartKind::Entity(EntityKind::Channel) => &inventory.channels,
+        PartKind::Plugin => &inventory.plugins,
     }
 }
 
@@ -155,6 +191,7 @@ mod tests {
             version: "2".into(),
             content_hash: "b".into(),
             requires: Boundary::default(),
+            plugins: Vec::new(),
             items: Vec::new(),
         };
         let receipts = [
@@ -164,7 +201,7 @@ mod tests {
             receipt("orders", "1", Applied, &["own", "shared", "unfinished", "former"]),
         ];
         let claimed = claims_of_others(&receipts, "orders");
-        let stale = stale_keys(EntityKind::Workflow, &artifact, &receipts[3..], &claimed);
+        let stale = stale_keys(PartKind::Entity(EntityKind::Workflow), &artifact, &receipts[3..], &claimed);
         assert_eq!(stale.into_iter().collect::<Vec<_>>(), ["former", "own"]);
     }
 }

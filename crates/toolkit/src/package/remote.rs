@@ -18,17 +18,16 @@ use svc_model::{Code, EntityKind, FieldCode};
 use svc_project::rules::import_body;
 use svc_project::{Boundary, PackageItem};
 
-use super::error::PackageError;
+use super::error::{PackageError, TOKEN};
+use super::plugins::PartKind;
 use super::signed_file::SignedFile;
 
 /// Code of a refusal of what is not signed, or not by a trusted key.
 const UNTRUSTED: &str = Code::UntrustedPackage.name();
-/// Name of the environment variable that holds the admin key.
-const TOKEN: &str = "SVC_ADMIN_TOKEN";
 /// The address of the server of this process in the texts of errors; it is not dialled.
 const LOCAL_ADDRESS: &str = "http://localhost";
 /// Time limit of a request that works on many definitions.
-const LONG: Duration = Duration::from_secs(300);
+pub(super) const LONG: Duration = Duration::from_secs(300);
 /// Maximum number of items in one import.
 const BATCH_ITEMS: usize = 500;
 /// Size of the documents in one import from which on it takes no further one, well below the server's own limit.
@@ -36,10 +35,10 @@ const BATCH_BYTES: usize = 2 << 20;
 
 /// The server that a verb works on.
 pub(super) struct PackageServer {
-    client: Client,
+    pub(super) client: Client,
     address: String,
     /// The file that imports send whole, with its signature; unset if the server takes items without one.
-    signed: OnceLock<SignedFile>,
+    pub(super) signed: OnceLock<SignedFile>,
 }
 
 impl PackageServer {
@@ -154,7 +153,7 @@ impl PackageServer {
     /// Tries an import that stores nothing. Returns the refusal of a server that does not trust it.
     async fn try_import(&self, signed: Option<&SignedFile>) -> Result<Option<ClientError>, ClientError> {
         let request = match signed {
-            Some(signed) => signed_import(EntityKind::Connector, signed)?,
+            Some(signed) => signed_import(EntityKind::Connector.plural(), signed)?,
             None => {
                 ApiRequest::post(admin_path(&[EntityKind::Connector.plural(), "import"])).json(&json!([]))?
             }
@@ -176,7 +175,7 @@ impl PackageServer {
         mut advance: impl FnMut(usize),
     ) -> Result<ImportSummary, ClientError> {
         if let Some(signed) = self.signed.get() {
-            let request = signed_import(kind, signed)?
+            let request = signed_import(kind.plural(), signed)?
                 .query("on_conflict", "new_version")
                 .query("dry_run", dry_run)
                 .timeout(LONG)
@@ -210,21 +209,23 @@ impl PackageServer {
         Ok(whole)
     }
 
-    /// Returns the reasons why the server could not load an item that it accepts.
-    pub(super) async fn load_problems(&self, item: &PackageItem) -> Result<Vec<String>, ClientError> {
+    /// Returns the reasons why the server could not load an item that it accepts, or would not activate it.
+    pub(super) async fn load_problems(
+        &self,
+        item: &PackageItem,
+    ) -> Result<Vec<ValidationIssue>, ClientError> {
         let request = ApiRequest::post(admin_path(&[item.kind.plural(), "validate"]))
             .repeatable()
             .json(&import_body(item.kind, &item.document).unwrap_or(Cow::Borrowed(&item.document)))?;
         let report: ValidationResult = self.client.send(&request).await?.data()?;
         let is_load_problem = |issue: &ValidationIssue| {
-            let codes = [FieldCode::NotLoadable, FieldCode::UnresolvedSecretRef];
+            let codes = [FieldCode::NotLoadable, FieldCode::UnresolvedSecretRef, FieldCode::Conflict];
             issue.code.as_deref().is_some_and(|code| codes.iter().any(|known| known.name() == code))
         };
-        let mut problems: Vec<_> =
-            report.warnings.into_iter().filter(is_load_problem).map(|issue| issue.message).collect();
+        let mut problems: Vec<_> = report.warnings.into_iter().filter(is_load_problem).collect();
         let mut seen = BTreeSet::new();
         // The same variable may stand in several fields.
-        problems.retain(|problem| seen.insert(problem.clone()));
+        problems.retain(|problem| seen.insert(problem.message.clone()));
         Ok(problems)
     }
 
@@ -295,6 +296,15 @@ impl PackageServer {
         Ok(active.filter_map(share).collect())
     }
 
+    /// Returns the version of a channel that serves; `None` without one.
+    pub(super) async fn serving_channel(&self, id: &str) -> Result<Option<Value>, ClientError> {
+        let request = ApiRequest::get(admin_path(&["channels", id, "versions"]));
+        match svc_client::Pages::new(&self.client, request, 1000).collect().await {
+            Err(error) if error.status() == Some(404) => Ok(None),
+            rows => Ok(rows?.into_iter().find(|row| row["status"] == "active")),
+        }
+    }
+
     /// Moves the share of the newest active version of a workflow.
     pub(super) async fn set_rollout(&self, workflow: &str, percentage: i64) -> Result<(), ClientError> {
         let request = ApiRequest::patch(admin_path(&["workflows", workflow, "rollout"]))
@@ -340,11 +350,11 @@ impl PackageServer {
     /// endpoint.
     pub(super) async fn impact(
         &self,
-        kind: EntityKind,
+        kind: PartKind,
         key: &str,
     ) -> Result<Option<DefinitionImpact>, ClientError> {
         let mut id = key.to_owned();
-        if kind == EntityKind::Connector {
+        if kind == PartKind::Entity(EntityKind::Connector) {
             let named = self.connectors().await?.into_iter().find(|connector| connector.name == key);
             id = named.map_or(id, |connector| connector.id);
         }
@@ -377,8 +387,8 @@ impl PackageServer {
 }
 
 /// Returns the import of a kind from the file of a package, which is sent as it is.
-fn signed_import(kind: EntityKind, signed: &SignedFile) -> Result<ApiRequest, ClientError> {
-    let request = ApiRequest::post(admin_path(&[kind.plural(), "import"])).json_bytes(signed.content.clone());
+pub(super) fn signed_import(kinds: &str, signed: &SignedFile) -> Result<ApiRequest, ClientError> {
+    let request = ApiRequest::post(admin_path(&[kinds, "import"])).json_bytes(signed.content.clone());
     request.header(PACKAGE_SIGNATURE_HEADER, &signed.signature)
 }
 

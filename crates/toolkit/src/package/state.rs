@@ -104,6 +104,7 @@ mod tests {
             version: "1".into(),
             content_hash: "a".into(),
             requires: Boundary::default(),
+            plugins: Vec::new(),
             items: Vec::new(),
         };
         let state = |receipts: &[_]| PackageState::from_detail(&artifact, Some(&detail(receipts)));

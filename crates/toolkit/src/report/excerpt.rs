@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::Range;
+use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use svc_outbound::printable;
@@ -84,9 +85,20 @@ struct OpenFiles {
 impl OpenFiles {
     fn text(&mut self, report: &FindingReport<'_>, place: &SourcePlace) -> Option<&str> {
         if self.last.as_ref().is_none_or(|(file, _)| *file != place.file) {
-            let text = read_text(&place.file, &report.base.join(&place.file)).ok();
+            let path = report.base.join(&place.file);
+            let is_shown = !leads_out(report.base, &path);
+            let text = is_shown.then(|| read_text(&place.file, &path).ok()).flatten();
             self.last = Some((place.file.clone(), text));
         }
         self.last.as_ref().and_then(|(_, text)| text.as_ref()).map(String::as_str)
+    }
+}
+
+/// Returns `true` for a file to which a link leads out of the directory of a project: the project may be that of a
+/// stranger, and a terminal a log of CI.
+fn leads_out(base: &Path, path: &Path) -> bool {
+    match (base.canonicalize(), path.canonicalize()) {
+        (Ok(base), Ok(path)) => base.is_dir() && !path.starts_with(base),
+        _ => false,
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use svc_outbound::printable_json;
 use svc_project::case::{CoverageReport, CoveredCount};
 use svc_project::{Finding, SourcePlace};
 
@@ -52,8 +53,7 @@ fn coverage_document(coverage: &CoverageReport) -> Value {
 
 /// Writes a document and a line end.
 pub(super) fn write_document(document: &Value, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, document)?;
-    writeln!(out)
+    writeln!(out, "{}", printable_json(format!("{document:#}")))
 }
 
 fn finding_document(report: &FindingReport<'_>, finding: &Finding) -> Value {

@@ -50,9 +50,10 @@ fn write_case(case: &ReportedCase, xml: &mut Writer<Vec<u8>>) -> io::Result<()> 
     Ok(())
 }
 
-/// Replaces the characters that XML 1.0 cannot hold, not even escaped.
+/// Replaces the characters that XML 1.0 cannot hold, not even escaped, and the other control characters, which a terminal
+/// would obey.
 fn printable(text: &str) -> String {
-    let is_allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{7F}'..='\u{9F}');
+    let is_allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     let is_character = |c: char| is_allowed(c) && !matches!(c, '\u{FFFE}' | '\u{FFFF}');
     text.chars().map(|c| if is_character(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }

@@ -211,3 +211,15 @@ fn test_results_have_the_other_formats_too() {
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 2);
     assert_eq!(cases(TestFormat::Text), "");
 }
+
+#[test]
+fn linked_file_outside_shows_no_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let (project, outside) = (directory.path().join("project"), directory.path().join("outside"));
+    fs::create_dir(&project).unwrap();
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a, b.json"), TEXT).unwrap();
+    std::os::unix::fs::symlink(&outside, project.join("flows")).unwrap();
+    let shown = text(TextStyle::Excerpt { color: false }, &project);
+    assert!(shown.contains("schema.workflow") && !shown.contains("mapp"), "{shown}");
+}

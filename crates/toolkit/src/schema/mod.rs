@@ -10,7 +10,7 @@ use svc_outbound::describe_cause;
 use svc_project::schema::DocumentKind;
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
-use crate::offline;
+use crate::plugins::{PluginArgs, write_problems};
 
 /// The schema of a configuration file, which is made from the settings of the server.
 const CONFIG_SCHEMA: &str = include_str!("config.schema.json");
@@ -41,6 +41,9 @@ pub struct SchemaArgs {
     /// Write `<kind>.schema.json` files into this directory instead
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// The plugins that workflows may call.
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 impl SchemaKind {
@@ -76,7 +79,10 @@ impl SchemaKind {
 
 /// Prints a schema, or writes the files of an editor.
 pub(crate) fn schema(args: &SchemaArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let engine = offline::engine_builder().build();
+    let engine = match args.plugins.checking_engine(None) {
+        Ok(engine) => engine,
+        Err(problems) => return write_problems(&problems, err).map(|()| EXIT_FAILURE),
+    };
     let kinds = args.kind.map_or_else(|| SchemaKind::ALL.to_vec(), |kind| vec![kind]);
     let schemas = kinds.into_iter().map(|kind| (kind.name(), kind.schema(engine.catalogue())));
     if let Some(directory) = &args.output {

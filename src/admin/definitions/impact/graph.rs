@@ -7,22 +7,52 @@ use svc_model::{Channel, EntityKind, Workflow};
 
 use crate::admin::definitions::references::{config_connectors, failure_channel};
 
+/// The kind of a definition of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ReferencedKind {
+    /// A workflow, channel or connector.
+    Entity(EntityKind),
+    /// A plugin.
+    Plugin,
+}
+
+impl ReferencedKind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Entity(kind) => kind.name(),
+            Self::Plugin => "plugin",
+        }
+    }
+}
+
+impl From<EntityKind> for ReferencedKind {
+    fn from(kind: EntityKind) -> Self {
+        Self::Entity(kind)
+    }
+}
+
+impl PartialEq<EntityKind> for ReferencedKind {
+    fn eq(&self, other: &EntityKind) -> bool {
+        *self == Self::Entity(*other)
+    }
+}
+
 /// A definition of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct DefinitionNode {
-    pub(super) kind: EntityKind,
+    pub(super) kind: ReferencedKind,
     /// Its id; of a connector its name, by which others refer to it.
     pub(super) id: String,
 }
 
 impl DefinitionNode {
-    pub(super) fn new(kind: EntityKind, id: impl Into<String>) -> Self {
-        Self { kind, id: id.into() }
+    pub(super) fn new(kind: impl Into<ReferencedKind>, id: impl Into<String>) -> Self {
+        Self { kind: kind.into(), id: id.into() }
     }
 
     /// Returns the definition as the API names it.
     pub(super) fn describe(&self) -> String {
-        format!("{} {}", self.kind, self.id)
+        format!("{} {}", self.kind.name(), self.id)
     }
 }
 
@@ -33,7 +63,7 @@ pub(super) enum ReferenceKind {
     Runs,
     /// A workflow calls a channel.
     Calls,
-    /// A workflow or a channel uses a connector.
+    /// A workflow or a channel uses a connector, a workflow a plugin.
     Uses,
     /// A channel reports its failures to another one.
     OnFailure,
@@ -104,6 +134,9 @@ impl ReferenceGraph {
             for used in named.connectors {
                 let to = DefinitionNode::new(EntityKind::Connector, used.connector);
                 graph.add(&from, ReferenceKind::Uses, to);
+            }
+            for plugin in named.plugins {
+                graph.add(&from, ReferenceKind::Uses, DefinitionNode::new(ReferencedKind::Plugin, plugin));
             }
             if named.has_dynamic_channel_calls && !graph.dynamic_callers.contains(&workflow.workflow_id) {
                 graph.dynamic_callers.push(workflow.workflow_id.clone());
@@ -176,8 +209,10 @@ mod tests {
 
     fn node(text: &str) -> DefinitionNode {
         let (kind, id) = text.split_once(' ').unwrap();
-        let kinds = [EntityKind::Workflow, EntityKind::Channel, EntityKind::Connector];
-        DefinitionNode::new(kinds.into_iter().find(|known| known.name() == kind).unwrap(), id)
+        let kinds =
+            [EntityKind::Workflow, EntityKind::Channel, EntityKind::Connector].map(ReferencedKind::Entity);
+        let mut kinds = kinds.into_iter().chain([ReferencedKind::Plugin]);
+        DefinitionNode::new(kinds.find(|known| known.name() == kind).unwrap(), id)
     }
 
     /// Two routes run `price`; `orders` is called by the workflow of `shop`; failures of `orders` go to `alarm`.
@@ -192,6 +227,7 @@ mod tests {
             ("channel stock", ReferenceKind::Runs, "workflow stock"),
             ("workflow stock", ReferenceKind::Uses, "connector erp"),
             ("workflow price", ReferenceKind::Uses, "connector crm"),
+            ("workflow stock", ReferenceKind::Uses, "plugin ids"),
             ("channel orders", ReferenceKind::OnFailure, "channel alarm"),
             ("channel alarm", ReferenceKind::Runs, "workflow tell"),
             // A circle, as rules permit one that ends.
@@ -217,6 +253,14 @@ mod tests {
         ];
         let expected = expected.map(|(node, how, through)| (node.to_owned(), how, through.to_owned()));
         assert_eq!(touched("workflow price"), expected);
+    }
+
+    #[test]
+    fn callers_of_a_plugin_are_touched() {
+        let first: Vec<_> = touched("plugin ids").into_iter().take(2).collect();
+        let expected =
+            [("workflow stock", "uses", "plugin ids"), ("channel stock", "runs", "workflow stock")];
+        assert_eq!(first, expected.map(|(node, how, through)| (node.to_owned(), how, through.to_owned())));
     }
 
     #[test]

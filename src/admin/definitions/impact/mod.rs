@@ -11,7 +11,7 @@ use svc_api::{ChannelTraffic, DefinitionImpact, TouchedChannel, TouchedQuota, To
 use svc_model::{Channel, EntityKind, ServiceError, Timestamp, Workflow};
 use svc_store::{RunTotals, StoreError};
 
-use self::graph::{DefinitionNode, ReferenceGraph, TouchedNode};
+use self::graph::{DefinitionNode, ReferenceGraph, ReferencedKind, TouchedNode};
 use super::entities::not_found;
 use crate::admin::response::data_response;
 use crate::http::Error;
@@ -69,6 +69,21 @@ pub(crate) async fn show_connector(state: Data<AppState>, id: Path<String>) -> A
         node: DefinitionNode::new(EntityKind::Connector, &*connector.content.name),
         id: connector.id,
         name: connector.content.name,
+        workflow: None,
+        channel: None,
+    };
+    Ok(data_response(find_impact(&state, changed).await?))
+}
+
+/// `GET /plugins/{id}/impact`.
+pub(crate) async fn show_plugin(state: Data<AppState>, id: Path<String>) -> Answer {
+    let versions = state.store.plugins().versions(&id).await?;
+    let latest = versions.into_iter().next();
+    let latest = latest.ok_or_else(|| ServiceError::not_found(format!("plugin '{id}' not found")))?;
+    let changed = ChangedDefinition {
+        node: DefinitionNode::new(ReferencedKind::Plugin, &*latest.id),
+        id: latest.id.clone(),
+        name: latest.id,
         workflow: None,
         channel: None,
     };

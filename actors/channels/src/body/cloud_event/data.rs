@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::body::body_kind::BodyKind;
 use crate::body::content_kind::ContentKind;
+use crate::body::parse_json_text;
 
 /// Reads data by its content type: JSON as its value, text as a text, other bytes in base64. Data without a content
 /// type is the first of these that it can be, and empty data is null.
@@ -21,7 +22,7 @@ pub(super) fn read_data(bytes: &[u8], content_type: &str) -> Result<(Value, Body
     } else {
         ContentKind::parse(content_type.as_bytes())
     };
-    let as_json = || serde_json::from_slice::<Value>(bytes);
+    let as_json = || parse_json_text(bytes);
     match kind {
         ContentKind::Json => {
             let value = as_json().map_err(|error| format!("the data is not JSON: {error}"))?;

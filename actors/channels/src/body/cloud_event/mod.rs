@@ -12,6 +12,7 @@ use attributes::{check_attributes, decode_header};
 use data::read_data;
 
 use super::body_kind::BodyKind;
+use super::parse_json_text;
 
 /// Events of one batch. Each is accepted work with the headers of the whole request.
 const MAX_EVENTS: usize = 1_000;
@@ -151,7 +152,7 @@ pub(crate) fn read_record(headers: &[(String, Vec<u8>)], value: &[u8]) -> Result
     let content_type = content_type.map(|(_, value)| value.as_slice()).unwrap_or_default();
     match EventMode::select(content_type) {
         Ok(EventMode::Structured) => {
-            let document = serde_json::from_slice(value);
+            let document = parse_json_text(value);
             read_structured(document.map_err(|error| format!("the value is not JSON: {error}"))?)
         }
         Ok(EventMode::Binary) => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
-use svc_model::config::{KEY_HEADERS, QuotaConfig, QuotaTerms};
+use svc_model::config::{QuotaConfig, QuotaTerms};
 use svc_model::{Code, ErrorReason, ServiceError, canonical_json};
 
 pub use self::call_quotas::CallQuotas;
@@ -26,13 +26,15 @@ use self::reservations::Reservations;
 use super::expression;
 use super::passage::{GuardRefusal, RefusalKind, UNCHECKED};
 use super::rate::RateSubject;
-use super::shared_keys::limit_key_length;
+use super::shared_keys::{digest_key, limit_key_length};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::services::ChannelServices;
 
 /// Seconds after which a caller may try again whose quota could not be checked.
 const RETRY_AFTER: u32 = 5;
+/// Seconds after which a caller may try again whose request had no key, as every 429 says.
+const NO_KEY_RETRY_AFTER: u32 = 1;
 
 /// The quota of a channel.
 pub(crate) struct CallQuotaGuard {
@@ -40,18 +42,22 @@ pub(crate) struct CallQuotaGuard {
     channel_id: Arc<str>,
     /// Names the key; the principal or the address without one.
     key: Option<Expression>,
+    /// The header of the channel's own credential, lower case.
+    credential: Option<String>,
     reservations: Arc<Reservations>,
     failures: LogRateLimit,
 }
 
 impl CallQuotaGuard {
-    /// Builds the guard. Its reservations are taken over from `previous` if its settings are the same.
+    /// Builds the guard. Its reservations are taken over from `previous` if its settings are the same. `credential` names
+    /// the header of the channel's own credential.
     ///
     /// # Errors
     /// The reason to quarantine the channel.
     pub(super) fn build(
         channel_id: &str,
         block: &QuotaConfig,
+        credential: Option<&str>,
         services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -72,7 +78,8 @@ impl CallQuotaGuard {
             }
         };
         let failures = LogRateLimit::default();
-        Ok(Self { block: block.clone(), channel_id: channel_id.into(), key, reservations, failures })
+        let (channel_id, credential) = (channel_id.into(), credential.map(str::to_owned));
+        Ok(Self { block: block.clone(), channel_id, key, credential, reservations, failures })
     }
 
     /// Returns the bounds.
@@ -113,7 +120,9 @@ impl CallQuotaGuard {
 
     /// Makes the refusal of a request without a key: in one key for all strangers could use up each other's quota.
     pub(super) fn no_key() -> GuardRefusal {
-        RefusalKind::Final.with("no_key", ServiceError::from_code(Code::QuotaExceeded))
+        let refusal =
+            ServiceError::new(Code::QuotaExceeded, "The request has no key that a quota could count");
+        RefusalKind::Final.with("no_key", refusal.with_retry_after(NO_KEY_RETRY_AFTER))
     }
 
     fn key(
@@ -128,7 +137,7 @@ impl CallQuotaGuard {
             return principal.or(caller.network).or_else(|| caller.address.map(Into::into));
         };
         let (address, channel) = (caller.address.map_or(Value::Null, Value::from), Value::from(channel));
-        let headers = visible_headers(caller.headers);
+        let headers = visible_headers(caller.headers, self.credential.as_deref());
         let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers), ("auth", auth)];
         match services.engine.evaluate(logic, &roots).ok()? {
             Value::Null => None,
@@ -163,12 +172,17 @@ fn unchecked_quota(
     RefusalKind::Deferred.with(UNCHECKED, refusal.with_retry_after(RETRY_AFTER))
 }
 
-/// Returns the headers that a key can be made of.
-fn visible_headers(headers: &[(String, Vec<u8>)]) -> Value {
+/// Returns the headers that a key can be made of: all of the request. Keys are stored and shown, so that those which carry
+/// credentials are there by their digests.
+fn visible_headers(headers: &[(String, Vec<u8>)], credential: Option<&str>) -> Value {
     let mut visible = Map::new();
-    for (name, value) in headers.iter().filter(|(name, _)| KEY_HEADERS.contains(&name.as_str())) {
+    for (name, value) in headers {
         if let Some(text) = metadata::header_text(value) {
-            metadata::add_header(&mut visible, name.clone(), text.to_owned());
+            let text = match metadata::carries_credential(name, credential) {
+                true => digest_key(value),
+                false => text.to_owned(),
+            };
+            metadata::add_header(&mut visible, name.clone(), text);
         }
     }
     Value::Object(visible)

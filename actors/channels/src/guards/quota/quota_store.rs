@@ -11,7 +11,6 @@ use crate::shared_cache::CacheError;
 /// A key of a quota, in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaKey {
-    /// Id of the channel.
     pub channel_id: Arc<str>,
     /// The key that is counted.
     pub key: String,

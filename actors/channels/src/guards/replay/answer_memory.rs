@@ -10,15 +10,8 @@ use moka::sync::Cache;
 use tokio::time::Instant;
 
 use super::answer_store::AnswerStore;
-use crate::guards::local_caches::ExpiringCache;
+use crate::guards::local_caches::{AnswerBound, ExpiringCache, LONGEST_LIFE};
 use crate::shared_cache::CacheFuture;
-
-/// Bytes that the answers of one channel take at most, 64 MiB.
-const MAX_BYTES: u64 = 64 << 20;
-/// Estimated size of an entry without its texts, in bytes.
-const OVERHEAD: usize = 256;
-/// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
-const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// The answers of one channel. Cheap to clone; clones share the entries.
 #[derive(Clone)]
@@ -32,7 +25,7 @@ struct MemoryEntry {
 
 impl MemoryEntry {
     fn new(text: String, ttl_secs: u64) -> Self {
-        let life = Duration::from_secs(ttl_secs).min(MAX_TTL);
+        let life = Duration::from_secs(ttl_secs).min(LONGEST_LIFE);
         Self { text: text.into(), until: Instant::now() + life }
     }
 
@@ -44,18 +37,13 @@ impl MemoryEntry {
 impl AnswerMemory {
     /// Creates a memory whose entries live no longer than `longest`, at most `max_entries` of them (0 for any number).
     pub(super) fn new(longest: Duration, max_entries: u64) -> Self {
-        // One bound holds both: no entry weighs less than its share of the bytes.
-        let share = MAX_BYTES.checked_div(max_entries).unwrap_or(0);
-        let capacity = if share == 0 { MAX_BYTES } else { share * max_entries };
+        let bound = AnswerBound::new(max_entries);
         let entries = Cache::builder()
             // The default policy may refuse to keep a newcomer, which would let its repeat run.
             .eviction_policy(EvictionPolicy::lru())
-            .max_capacity(capacity)
-            .weigher(move |key: &String, entry: &MemoryEntry| {
-                let bytes = (OVERHEAD + key.len() + entry.text.len()) as u64;
-                u32::try_from(share.max(bytes)).unwrap_or(u32::MAX)
-            })
-            .time_to_live(longest.min(MAX_TTL))
+            .max_capacity(bound.capacity)
+            .weigher(move |key: &String, entry: &MemoryEntry| bound.weigh(key.len() + entry.text.len()))
+            .time_to_live(longest.min(LONGEST_LIFE))
             .build();
         Self(entries)
     }

@@ -3,22 +3,17 @@
 //! Without them a store that is away at the end of a run would make its repeat run anew.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use slog::Logger;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+use crate::guards::late_release::{LATE_BACKOFF, LONGEST_RETRY};
 use crate::log_rate_limit::LogRateLimit;
 use crate::shared_cache::CacheError;
 
 /// Most writes of a channel that wait: each may have an answer of the largest size.
 const MAX_PENDING: usize = 512;
-/// First pause between two attempts; doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Time after which a write is given up.
-const LONGEST: Duration = Duration::from_secs(600);
 
 /// The writes of a channel that wait. Cheap to clone; clones share the bound.
 #[derive(Clone)]
@@ -50,11 +45,12 @@ impl LateWrites {
         let Ok(pending) = Arc::clone(&self.room).try_acquire_owned() else { return };
         let writes = self.clone();
         tokio::task::spawn_local(async move {
-            let end = Instant::now() + LONGEST;
-            let mut pause = FIRST_PAUSE;
+            let end = Instant::now() + LONGEST_RETRY;
+            let mut delays = LATE_BACKOFF.delays();
+            let mut pause = delays.next_delay();
             loop {
                 sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = delays.next_delay();
                 match write().await {
                     Ok(()) => break,
                     Err(error) if Instant::now() + pause >= end => {

@@ -106,6 +106,7 @@ fn call_is_bounded_by_task_and_callee_timeout() {
     for (input, target, caller, limit) in [
         (json!({"timeout_ms": 2000}), json!({"timeout_ms": 5000}), json!({}), 2 * second),
         (json!({"timeout_ms": 9000}), json!({"timeout_ms": 5000}), json!({}), 9 * second),
+        (json!({"timeout_ms": {"*": [3, 1000]}}), json!({"timeout_ms": 5000}), json!({}), 3 * second),
         (json!({}), json!({"timeout_ms": 5000}), json!({}), 5 * second),
         (json!({}), json!({}), json!({}), CALL_TIMEOUT),
         (json!({"timeout_ms": 9000}), json!({}), json!({"timeout_ms": 3000}), 3 * second),

@@ -1,7 +1,7 @@
 //! Entries in the memory of this process; beyond the bound the least recently used are evicted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use moka::Expiry;
@@ -20,34 +20,52 @@ pub(super) struct MemoryCache {
 #[derive(Clone)]
 struct Entry {
     text: Arc<str>,
-    life: Option<Duration>,
-    /// True if the entry keeps the rest of the time to live that it had.
-    keeps_life: bool,
+    /// `None` for an entry that lives for ever.
+    life: Option<Arc<Life>>,
 }
 
-/// Sets the time to live of each entry, anew with each write that does not keep it.
-struct Life;
+/// The time to live of an entry, and of those that take its place and keep it.
+struct Life {
+    length: Duration,
+    /// The end, which the first write sets; `None` beyond what clocks count.
+    end: OnceLock<Option<Instant>>,
+}
 
-impl Expiry<String, Entry> for Life {
-    fn expire_after_create(&self, _: &String, entry: &Entry, _: Instant) -> Option<Duration> {
-        entry.life
+impl Life {
+    fn new(secs: u64) -> Arc<Self> {
+        Arc::new(Self { length: Duration::from_secs(secs), end: OnceLock::new() })
+    }
+
+    /// Returns what is left of it. A rest that is handed on at each write would grow by the time of the write.
+    fn rest(&self, now: Instant) -> Option<Duration> {
+        let end = self.end.get_or_init(|| now.checked_add(self.length));
+        end.map(|end| end.saturating_duration_since(now))
+    }
+}
+
+/// Ends each entry with its life.
+struct EndOfLife;
+
+impl Expiry<String, Entry> for EndOfLife {
+    fn expire_after_create(&self, _: &String, entry: &Entry, now: Instant) -> Option<Duration> {
+        entry.life.as_ref()?.rest(now)
     }
 
     fn expire_after_update(
         &self,
         _: &String,
         entry: &Entry,
-        _: Instant,
-        rest: Option<Duration>,
+        now: Instant,
+        _: Option<Duration>,
     ) -> Option<Duration> {
-        if entry.keeps_life { rest } else { entry.life }
+        entry.life.as_ref()?.rest(now)
     }
 }
 
 impl MemoryCache {
     /// Makes a cache of at most so many entries; 0 for no bound.
     pub(super) fn new(max_entries: usize) -> Self {
-        let cache = Cache::builder().expire_after(Life).eviction_policy(EvictionPolicy::lru());
+        let cache = Cache::builder().expire_after(EndOfLife).eviction_policy(EvictionPolicy::lru());
         let cache = match u64::try_from(max_entries) {
             Ok(0) | Err(_) => cache,
             Ok(max) => cache.max_capacity(max),
@@ -64,8 +82,8 @@ impl MemoryCache {
         if ttl_secs == Some(0) {
             self.entries.invalidate(&key);
         } else {
-            let life = ttl_secs.map(Duration::from_secs);
-            self.entries.insert(key, Entry { text: text.into(), life, keeps_life: false });
+            let life = ttl_secs.map(Life::new);
+            self.entries.insert(key, Entry { text: text.into(), life });
             self.written.store(true, Ordering::Relaxed);
         }
     }
@@ -83,14 +101,16 @@ impl MemoryCache {
     pub(super) fn add(&self, key: String, by: i64, ttl_secs: Option<u64>) -> Result<i64, &'static str> {
         let mut sum = by;
         let added = self.entries.entry(key).and_try_compute_with(|present| {
-            let life = ttl_secs.filter(|_| present.is_none()).map(Duration::from_secs);
-            let keeps_life = present.is_some();
-            if let Some(entry) = present {
-                let number: i64 =
-                    entry.into_value().text.parse().map_err(|_| "the value of the key is no whole number")?;
-                sum = number.checked_add(by).ok_or("the sum would have more than 64 bits")?;
-            }
-            Ok(Op::Put(Entry { text: sum.to_string().into(), life, keeps_life }))
+            let life = match present {
+                None => ttl_secs.map(Life::new),
+                Some(entry) => {
+                    let Entry { text, life } = entry.into_value();
+                    let number: i64 = text.parse().map_err(|_| "the value of the key is no whole number")?;
+                    sum = number.checked_add(by).ok_or("the sum would have more than 64 bits")?;
+                    life
+                }
+            };
+            Ok(Op::Put(Entry { text: sum.to_string().into(), life }))
         });
         self.written.store(true, Ordering::Relaxed);
         added.map(|_| sum)

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use svc_outbound::Url;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::breaker::{BreakerPermit, BreakerSettings, Breakers};
+use crate::breaker::{BreakerPermit, BreakerSettings, Breakers, HostBreaker};
 
 /// Most hosts that have a breaker, or calls in flight, of one connector. The least recently used breaker is dropped
 /// first.
@@ -47,6 +47,12 @@ impl CalledHosts {
     /// Returns the breakers of the hosts.
     pub(crate) fn breakers(&self) -> &Breakers {
         &self.breakers
+    }
+
+    /// Returns the breakers of hosts that are not closed.
+    pub(crate) fn list_failing(&self) -> Vec<HostBreaker> {
+        let failing = self.breakers.list_failing_hosts().into_iter();
+        failing.map(|(host, state)| HostBreaker { connector: self.connector.clone(), host, state }).collect()
     }
 
     /// Admits a call of a host; `None` if its breaker rejects it.
@@ -118,6 +124,9 @@ mod tests {
         assert!(hosts.admit("a.example:443").is_none());
         assert!(hosts.admit("b.example:443").is_some());
         assert!(hosts.admit("a.example:8443").is_some());
+        let failing = hosts.list_failing();
+        let failing: Vec<_> = failing.iter().map(|one| (one.connector.as_str(), one.host.as_str())).collect();
+        assert_eq!(failing, [("c", "a.example:443")]);
     }
 
     #[tokio::test]

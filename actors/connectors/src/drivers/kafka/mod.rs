@@ -27,6 +27,7 @@ pub use client_log::ClientLog;
 pub use home_producer::KafkaProducer;
 pub(crate) use messages::Publish;
 pub(crate) use monitor::{ask_once, supervise_monitor};
+pub use producer::describe_unusable_client;
 pub(crate) use settings::KafkaSettings;
 
 /// Resolves the config of Kafka brokers.

@@ -138,15 +138,20 @@ impl Producer {
     }
 }
 
-/// Converts an error of making a producer. Values of properties are not shown.
+/// Converts an error of making a producer.
 fn unusable(error: &KafkaError) -> CallFailure {
-    CallFailure::Refused(match error {
+    CallFailure::Refused(describe_unusable_client(error, "producer"))
+}
+
+/// Describes an error of making a client, such as a `producer`. Values of properties are not shown.
+pub fn describe_unusable_client(error: &KafkaError, client: &str) -> String {
+    match error {
         KafkaError::ClientConfig(_, _, name, _) => {
             format!("the property '{name}' of kafka.extra_config or kafka.auth cannot be used")
         }
-        KafkaError::ClientCreation(why) => format!("there can be no producer ({why})"),
-        other => format!("there can be no producer ({other})"),
-    })
+        KafkaError::ClientCreation(why) => format!("there can be no {client} ({why})"),
+        other => format!("there can be no {client} ({other})"),
+    }
 }
 
 /// Converts an error of librdkafka, which has already retried what may be retried.

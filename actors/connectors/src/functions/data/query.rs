@@ -1,12 +1,10 @@
 //! `data_query`: reads rows.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_dialect::{QueryBounds, QueryDocument, Select};
-use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::DATA_QUERY;
-use svc_model::FieldError;
 
 use super::document::{DocumentBackend, DocumentTask, document, join_errors, refusal_error};
 #[cfg(feature = "es")]
@@ -32,13 +30,7 @@ impl DataQuery {
 }
 
 impl Function for DataQuery {
-    fn entry(&self) -> &'static FunctionEntry {
-        &DATA_QUERY.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        DATA_QUERY.check(input, at, errors);
-    }
+    svc_functions::declared_by!(DATA_QUERY);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &DATA_QUERY.entry;

@@ -1,12 +1,10 @@
 //! `data_write`: inserts, updates, deletes and upserts rows.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_dialect::{WriteChange, WriteDocument, WriteLimits};
-use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::DATA_WRITE;
-use svc_model::FieldError;
 
 use super::document::{DocumentBackend, DocumentTask, WriteResult, document, join_errors, refusal_error};
 #[cfg(feature = "es")]
@@ -32,13 +30,7 @@ impl DataWrite {
 }
 
 impl Function for DataWrite {
-    fn entry(&self) -> &'static FunctionEntry {
-        &DATA_WRITE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        DATA_WRITE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(DATA_WRITE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &DATA_WRITE.entry;

@@ -1,12 +1,10 @@
 //! `mongo_aggregate`: what a pipeline makes of a collection.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::Value;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::MONGO_AGGREGATE;
 use svc_functions::declarations::mongo::pipeline_writes;
-use svc_model::FieldError;
 
 use super::common::{CollectionTarget, check_allowed, documents};
 use super::operator_guard::{GuardedInput, InputContext};
@@ -27,13 +25,7 @@ impl MongoAggregate {
 }
 
 impl Function for MongoAggregate {
-    fn entry(&self) -> &'static FunctionEntry {
-        &MONGO_AGGREGATE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        MONGO_AGGREGATE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(MONGO_AGGREGATE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &MONGO_AGGREGATE.entry;

@@ -1,11 +1,9 @@
 //! `mongo_read`: documents of a collection.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::Value;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::MONGO_READ;
-use svc_model::FieldError;
 
 use super::common::{CollectionTarget, check_allowed, document};
 use super::operator_guard::{GuardedInput, InputContext};
@@ -26,13 +24,7 @@ impl MongoRead {
 }
 
 impl Function for MongoRead {
-    fn entry(&self) -> &'static FunctionEntry {
-        &MONGO_READ.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        MONGO_READ.check(input, at, errors);
-    }
+    svc_functions::declared_by!(MONGO_READ);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &MONGO_READ.entry;

@@ -3,7 +3,6 @@
 use bson::Document;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_functions::declarations::MONGO_WRITE;
 use svc_functions::declarations::mongo::{MongoWriteOperation, content as checks};
@@ -29,13 +28,7 @@ impl MongoWrite {
 }
 
 impl Function for MongoWrite {
-    fn entry(&self) -> &'static FunctionEntry {
-        &MONGO_WRITE.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        MONGO_WRITE.check(input, at, errors);
-    }
+    svc_functions::declared_by!(MONGO_WRITE);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &MONGO_WRITE.entry;

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use lettre::message::Mailbox;
 use lettre::message::header::HeaderName;
-use serde_json::{Map, Value, json};
-use svc_engine::catalogue::FunctionEntry;
+use serde_json::{Value, json};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -18,7 +17,6 @@ use svc_functions::declarations::SEND_EMAIL;
 use svc_functions::declarations::mail::{
     BODIES, NO_BODY, RECIPIENTS, header, line, lines, mailbox, mailboxes,
 };
-use svc_model::FieldError;
 use svc_outbound::AddressError;
 use uuid::Uuid;
 
@@ -40,13 +38,7 @@ impl SendEmail {
 }
 
 impl Function for SendEmail {
-    fn entry(&self) -> &'static FunctionEntry {
-        &SEND_EMAIL.entry
-    }
-
-    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        SEND_EMAIL.check(input, at, errors);
-    }
+    svc_functions::declared_by!(SEND_EMAIL);
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &SEND_EMAIL.entry;

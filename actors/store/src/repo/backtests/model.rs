@@ -1,34 +1,9 @@
-//! Backtests as values: the order, the row, its state, and the proof of the node that makes it.
+//! Backtests as values: the order, the row, its progress and its end.
 
 use serde_json::{Map, Value};
 use svc_model::{EntityKind, Timestamp};
 
-use crate::repo::bulk_runs::words;
-
-words! {
-    /// The state of a backtest.
-    BacktestState {
-        /// No node has taken it yet.
-        Pending = "pending",
-        /// A node makes it.
-        Running = "running",
-        /// An operator ended it; its node has not noticed yet.
-        Aborting = "aborting",
-        /// It ended before its last run.
-        Aborted = "aborted",
-        /// It went over all runs.
-        Completed = "completed",
-        /// It cannot go on.
-        Failed = "failed",
-    }
-}
-
-impl BacktestState {
-    /// Returns true if the backtest has ended.
-    pub const fn is_ended(self) -> bool {
-        matches!(self, Self::Aborted | Self::Completed | Self::Failed)
-    }
-}
+use crate::repo::operator_runs::OperatorRunState;
 
 /// A backtest that is to be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +25,6 @@ pub struct NewBacktest {
 /// A backtest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredBacktest {
-    /// Its id.
     pub id: String,
     /// The kind of the definition.
     pub kind: String,
@@ -62,7 +36,6 @@ pub struct StoredBacktest {
     pub terms: Map<String, Value>,
     /// Maximum number of recorded runs.
     pub limit: i64,
-    /// Its state.
     pub state: String,
     /// Number of the recorded runs so far.
     pub done: i64,
@@ -84,20 +57,9 @@ pub struct StoredBacktest {
 
 impl StoredBacktest {
     /// Returns the state, if this program knows it.
-    pub fn parsed_state(&self) -> Option<BacktestState> {
-        BacktestState::parse(&self.state)
+    pub fn parsed_state(&self) -> Option<OperatorRunState> {
+        OperatorRunState::parse(&self.state)
     }
-}
-
-/// The proof of the node that makes a backtest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BacktestClaim {
-    /// Id of the backtest.
-    pub id: String,
-    /// The node that makes it.
-    pub holder: String,
-    /// Position of the backtest as the node knows it.
-    pub position: Option<String>,
 }
 
 /// The progress of a backtest.
@@ -126,7 +88,7 @@ pub enum BacktestStep {
     /// It goes on.
     Continues,
     /// It has ended.
-    Ended(BacktestState),
+    Ended(OperatorRunState),
     /// Another node makes it, or it is gone: nothing was written.
     Lost,
 }

@@ -4,11 +4,13 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
-use svc_model::{Page, Timestamp};
+use svc_model::Timestamp;
 
-use super::model::{BacktestState, NewBacktest, StoredBacktest};
+use super::model::{NewBacktest, StoredBacktest};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::json::to_json;
+use crate::repo::operator_runs::run_table;
 use crate::schema::backtests;
 
 /// A row without its lease.
@@ -55,48 +57,7 @@ impl From<BacktestColumns> for StoredBacktest {
     }
 }
 
-/// The states of backtests that have not ended.
-pub(super) const OPEN: [&str; 3] =
-    [BacktestState::Pending.name(), BacktestState::Running.name(), BacktestState::Aborting.name()];
-
-fn columns() -> <BacktestColumns as Selectable<diesel::sqlite::Sqlite>>::SelectExpression {
-    <BacktestColumns as Selectable<diesel::sqlite::Sqlite>>::construct_selection()
-}
-
-pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<StoredBacktest>, StoreError> {
-    let row = backtests::table.find(id).select(columns());
-    let row: Option<BacktestColumns> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(row.map(Into::into))
-}
-
-/// Reads a backtest and locks it.
-pub(super) async fn lock(conn: &mut Conn, id: &str) -> Result<Option<StoredBacktest>, StoreError> {
-    let Conn::Postgres(c) = conn else { return get(conn, id).await };
-    let row = backtests::table.find(id).select(columns()).for_update();
-    let row: Option<BacktestColumns> = row.first(&mut **c).await.optional()?;
-    Ok(row.map(Into::into))
-}
-
-/// Returns a page of the backtests, the newest first, and the number of all.
-pub(super) async fn list(conn: &mut Conn, page: Page) -> Result<(Vec<StoredBacktest>, i64), StoreError> {
-    let rows = backtests::table
-        .select(columns())
-        .order((backtests::started_at.desc(), backtests::id.desc()))
-        .limit(page.limit)
-        .offset(page.offset);
-    let rows: Vec<BacktestColumns> = on!(conn, c => rows.load(c).await)?;
-    let total: i64 = on!(conn, c => backtests::table.count().get_result(c).await)?;
-    Ok((rows.into_iter().map(Into::into).collect(), total))
-}
-
-/// Returns the ids of the backtests that have not ended, the oldest first.
-pub(super) async fn list_open(conn: &mut Conn) -> Result<Vec<String>, StoreError> {
-    let open = backtests::table
-        .filter(backtests::state.eq_any(OPEN))
-        .order((backtests::started_at.asc(), backtests::id.asc()))
-        .select(backtests::id);
-    Ok(on!(conn, c => open.load(c).await)?)
-}
+run_table!(backtests: BacktestColumns => StoredBacktest);
 
 pub(super) async fn insert(conn: &mut Conn, id: &str, new: &NewBacktest) -> Result<(), StoreError> {
     let row = (
@@ -125,25 +86,4 @@ pub(super) async fn save(conn: &mut Conn, backtest: &StoredBacktest) -> Result<(
     );
     on!(conn, c => diesel::update(backtests::table.find(&backtest.id)).set(progress).execute(c).await)?;
     Ok(())
-}
-
-pub(super) async fn delete_expired(
-    conn: &mut Conn,
-    before: NaiveDateTime,
-    chunk: i64,
-) -> Result<u64, StoreError> {
-    let ended = backtests::table
-        .filter(backtests::ended_at.lt(before))
-        .order(backtests::started_at.asc())
-        .limit(chunk)
-        .select(backtests::id);
-    let ids: Vec<String> = on!(conn, c => ended.load(c).await)?;
-    let deleted = on!(conn, c => {
-        diesel::delete(backtests::table.filter(backtests::id.eq_any(ids))).execute(c).await
-    })?;
-    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
 }

@@ -14,30 +14,20 @@ mod step;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use diesel::dsl::exists;
-use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
-use svc_model::id::new_ordered_id;
-use svc_model::{Page, ServiceError};
+use serde_json::{Value, json};
+use svc_model::{AuditAction, AuditResource, Page};
 
-use crate::clock::{self, FromNow};
-use crate::conn::{Conn, on};
+use crate::conn::Conn;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
-use crate::repo::change_facts::ChangeFacts;
 use crate::repo::cron::ChannelFacts;
-use crate::repo::key;
-use crate::repo::mutation::{Mutation, MutationResult, mutate};
-use crate::schema::{bulk_runs, nodes};
-use crate::writer::UnitOutcome;
+use crate::repo::mutation::Mutation;
+use crate::repo::operator_runs::{self, OperatorRun, OperatorRunClaim, RunFuture};
 
-pub use model::{
-    AppliedPage, BulkAction, BulkClaim, BulkError, BulkKind, BulkPage, BulkRun, BulkState, BulkStep,
-    NewBulkRun,
-};
-pub(in crate::repo) use model::{RowResults, words};
-use step::{BackfillStepRequest, BulkEndRequest, BulkPageRequest};
+pub(in crate::repo) use model::RowResults;
+pub use model::{AppliedPage, BulkAction, BulkError, BulkKind, BulkPage, BulkRun, BulkStep, NewBulkRun};
+use step::{BackfillStepRequest, BulkEndRequest, BulkHoldRequest, BulkPageRequest};
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("bulk_runs", method)
@@ -50,7 +40,6 @@ pub struct BulkRuns(pub(crate) Database);
 /// A run that this node drives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrivenRun {
-    /// The run.
     pub run: BulkRun,
     /// The instants of a backfill, ascending; empty for any other action.
     pub instants: Vec<NaiveDateTime>,
@@ -62,19 +51,7 @@ impl BulkRuns {
     /// # Errors
     /// [`StoreError::Refused`]: 409 with the ids of those runs; the other variants if the database fails.
     pub async fn start(&self, run: NewBulkRun, most: u32, mutation: Mutation) -> Result<BulkRun, StoreError> {
-        mutate(&self.0, operation("start"), mutation, move |conn| {
-            Box::pin(async move {
-                let open = rows::list_open(conn).await?;
-                if open.len() >= most as usize {
-                    return Err(too_many(&open, most).into());
-                }
-                let id = new_ordered_id().to_string();
-                rows::insert(conn, &id, &run).await?;
-                let run = rows::get(conn, &id).await?.ok_or_else(|| absent(&id))?;
-                Ok(MutationResult::new(run, &id))
-            })
-        })
-        .await
+        operator_runs::start(&self.0, run, most as usize, mutation).await
     }
 
     /// Returns a page of the runs, the newest first, and the number of all.
@@ -82,9 +59,7 @@ impl BulkRuns {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(&self, page: Page) -> Result<(Vec<BulkRun>, i64), StoreError> {
-        self.0
-            .read(operation("list"), move |conn| Box::pin(async move { rows::list(conn, page).await }))
-            .await
+        operator_runs::list(&self.0, page).await
     }
 
     /// Returns the run with this id.
@@ -92,8 +67,7 @@ impl BulkRuns {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<BulkRun>, StoreError> {
-        let id = key(id);
-        self.0.read(operation("get"), move |conn| Box::pin(async move { rows::get(conn, &id).await })).await
+        operator_runs::get(&self.0, id).await
     }
 
     /// Ends a run before its next page. Returns it; its driver writes the end. One that is being aborted stays as it is.
@@ -101,25 +75,7 @@ impl BulkRuns {
     /// # Errors
     /// [`StoreError::Refused`]: 404 if there is none, 409 if it has ended; the other variants if the database fails.
     pub async fn abort(&self, id: &str, mutation: Mutation) -> Result<BulkRun, StoreError> {
-        let id = key(id);
-        mutate(&self.0, operation("abort"), mutation, move |conn| {
-            Box::pin(async move {
-                let mut run = rows::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
-                let is_new = match run.parsed_state() {
-                    Some(BulkState::Running) => true,
-                    Some(BulkState::Aborting) => false,
-                    _ => {
-                        let message = format!("bulk run '{id}' is {} and cannot be aborted", run.state);
-                        return Err(ServiceError::conflict(message).into());
-                    }
-                };
-                run.state = BulkState::Aborting.name().to_owned();
-                rows::save(conn, &run).await?;
-                let written = is_new.then(|| id.clone());
-                Ok(MutationResult { value: run, id: written, facts: ChangeFacts::default() })
-            })
-        })
-        .await
+        operator_runs::abort(&self.0, id, mutation).await
     }
 
     /// Takes or keeps the runs that have not ended and that no other live node drives, for `lease`. Returns them.
@@ -128,17 +84,7 @@ impl BulkRuns {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
     /// [`StoreError::Database`] if it refuses a statement.
     pub async fn claim(&self, holder: &str, lease: Duration) -> Result<Vec<DrivenRun>, StoreError> {
-        // Mostly there is none.
-        let open = self.0.read(operation("list_open"), |conn| Box::pin(rows::list_open(conn))).await?;
-        if open.is_empty() {
-            return Ok(Vec::new());
-        }
-        let holder = holder.to_owned();
-        self.0
-            .write(operation("claim"), move |conn| {
-                Box::pin(async move { claim(conn, &open, &holder, lease).await.map(UnitOutcome::Keep) })
-            })
-            .await
+        operator_runs::claim::<BulkRun>(&self.0, holder, lease).await
     }
 
     /// Acts on the rows of a page that have not changed since the start of the run, stores the position behind it, and
@@ -148,11 +94,19 @@ impl BulkRuns {
     /// [`StoreError`] if the database fails; nothing is written then, unless the answer is lost.
     pub async fn apply(
         &self,
-        claim: BulkClaim,
+        claim: OperatorRunClaim,
         page: BulkPage,
         lease: Duration,
     ) -> Result<AppliedPage, StoreError> {
         self.0.call(operation("apply"), BulkPageRequest { claim, page, lease }).await
+    }
+
+    /// Renews the lease of a run that cannot take a step yet. The run ends if it is being aborted.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database fails; nothing is written then, unless the answer is lost.
+    pub async fn hold(&self, claim: OperatorRunClaim, lease: Duration) -> Result<BulkStep, StoreError> {
+        self.0.call(operation("hold"), BulkHoldRequest { claim, lease }).await
     }
 
     /// Puts the next of the instants on record, as many as the run may have open, and renews the lease. The run ends
@@ -162,7 +116,7 @@ impl BulkRuns {
     /// [`StoreError`] if the database fails; nothing is written then, unless the answer is lost.
     pub async fn backfill(
         &self,
-        claim: BulkClaim,
+        claim: OperatorRunClaim,
         instants: Vec<NaiveDateTime>,
         (channel, max_parallel): (ChannelFacts, u32),
         lease: Duration,
@@ -175,7 +129,7 @@ impl BulkRuns {
     ///
     /// # Errors
     /// [`StoreError`] if the database fails; nothing is written then, unless the answer is lost.
-    pub async fn fail(&self, claim: BulkClaim, reason: String) -> Result<BulkStep, StoreError> {
+    pub async fn fail(&self, claim: OperatorRunClaim, reason: String) -> Result<BulkStep, StoreError> {
         self.0.call(operation("fail"), BulkEndRequest { claim, reason }).await
     }
 
@@ -186,60 +140,48 @@ impl BulkRuns {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
     /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-        self.0
-            .delete_in_steps(operation("delete_expired"), chunk, move |conn| {
-                Box::pin(async move {
-                    let before = clock::hours_ago(conn, hours).await?;
-                    rows::delete_expired(conn, before, chunk).await
-                })
-            })
-            .await
+        operator_runs::delete_expired::<BulkRun>(&self.0, hours, chunk).await
     }
 }
 
-async fn claim(
-    conn: &mut Conn,
-    open: &[String],
-    holder: &str,
-    lease: Duration,
-) -> Result<Vec<DrivenRun>, StoreError> {
-    let now = clock::now(conn).await?;
-    let mut driven = Vec::with_capacity(open.len());
-    for id in open {
-        let dead_holder = nodes::table
-            .filter(nodes::id.nullable().eq(bulk_runs::holder))
-            .filter(nodes::lease_until.lt(now));
-        // Another node may have been faster.
-        let free = bulk_runs::table.find(id).filter(bulk_runs::state.eq_any(rows::OPEN)).filter(
-            bulk_runs::holder
-                .is_null()
-                .or(bulk_runs::holder.eq(holder))
-                .or(bulk_runs::held_until.lt(now))
-                .or(exists(dead_holder)),
-        );
-        let held = (
-            bulk_runs::holder.eq(holder),
-            bulk_runs::held_until.eq(FromNow::seconds(lease.as_secs_f64()).nullable()),
-        );
-        if on!(conn, c => diesel::update(free).set(held).execute(c).await)? == 0 {
-            continue;
-        }
-        if let Some(run) = rows::get(conn, id).await? {
-            let instants = rows::get_instants(conn, id).await?;
-            driven.push(DrivenRun { run, instants });
-        }
+impl OperatorRun for BulkRun {
+    type Order = NewBulkRun;
+    type Claimed = DrivenRun;
+
+    const NOUN: &'static str = "bulk run";
+    const MOST_CLAIMED: usize = usize::MAX;
+    const END: AuditAction = AuditAction::BulkEnd;
+    const RESOURCE: AuditResource = AuditResource::BulkRun;
+
+    fn describe_bound(most: usize) -> String {
+        format!(", and bulk.max_running is {most}")
     }
-    Ok(driven)
-}
 
-fn absent(id: &str) -> ServiceError {
-    ServiceError::not_found(format!("bulk run '{id}' does not exist"))
-}
+    fn describe_end(&self) -> Value {
+        json!({
+            "kind": self.kind,
+            "action": self.action,
+            "state": self.state,
+            "matched": self.matched,
+            "done": self.done,
+            "failed": self.failed,
+            "skipped": self.skipped,
+            "reason": self.reason,
+        })
+    }
 
-fn too_many(open: &[String], most: u32) -> ServiceError {
-    ServiceError::conflict(format!(
-        "{} bulk runs have not ended, and bulk.max_running is {most}: wait for {}, or abort one",
-        open.len(),
-        open.join(" and ")
-    ))
+    fn insert<'c>(conn: &'c mut Conn, id: &'c str, order: &'c NewBulkRun) -> RunFuture<'c, ()> {
+        Box::pin(rows::insert(conn, id, order))
+    }
+
+    fn save<'c>(conn: &'c mut Conn, run: &'c Self) -> RunFuture<'c, ()> {
+        Box::pin(rows::save(conn, run))
+    }
+
+    fn load_claimed(conn: &mut Conn, run: Self) -> RunFuture<'_, DrivenRun> {
+        Box::pin(async move {
+            let instants = rows::get_instants(conn, &run.id).await?;
+            Ok(DrivenRun { run, instants })
+        })
+    }
 }

@@ -5,31 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::Timestamp;
 
+use crate::repo::operator_runs::OperatorRunState;
 use crate::repo::traces::AcceptedRerun;
-
-macro_rules! words {
-    ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$of])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// All values.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Returns the word in rows, requests and responses.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-
-            /// Returns the value of a word.
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.name() == word)
-            }
-        }
-    };
-}
-pub(in crate::repo) use words;
+use crate::repo::words::words;
 
 words! {
     /// A kind of rows that are acted on.
@@ -61,29 +39,6 @@ words! {
     }
 }
 
-words! {
-    /// The state of a run of an action.
-    BulkState {
-        /// It has rows left.
-        Running = "running",
-        /// An operator ended it; its driver has not noticed yet.
-        Aborting = "aborting",
-        /// It ended before its last row.
-        Aborted = "aborted",
-        /// It went over all rows.
-        Completed = "completed",
-        /// It cannot go on.
-        Failed = "failed",
-    }
-}
-
-impl BulkState {
-    /// Returns true if the run has ended.
-    pub const fn is_ended(self) -> bool {
-        matches!(self, Self::Aborted | Self::Completed | Self::Failed)
-    }
-}
-
 /// A row at which the action failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BulkError {
@@ -101,7 +56,6 @@ pub(super) const MOST_BULK_ERRORS: usize = 100;
 pub struct NewBulkRun {
     /// The kind of the rows.
     pub kind: BulkKind,
-    /// The action.
     pub action: BulkAction,
     /// The words of the filter, with instants in place of times ago.
     pub filter: Map<String, Value>,
@@ -118,17 +72,14 @@ pub struct NewBulkRun {
 /// A run of an action on many rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BulkRun {
-    /// Its id.
     pub id: String,
     /// The kind of the rows.
     pub kind: String,
-    /// The action.
     pub action: String,
     /// The words of the filter; of a backfill those of its request.
     pub filter: Map<String, Value>,
     /// Rows a second; 0 for no pace.
     pub rate_per_second: i64,
-    /// Its state.
     pub state: String,
     /// Number of the rows that matched.
     pub matched: i64,
@@ -156,20 +107,9 @@ pub struct BulkRun {
 
 impl BulkRun {
     /// Returns the state, if this program knows it.
-    pub fn parsed_state(&self) -> Option<BulkState> {
-        BulkState::parse(&self.state)
+    pub fn parsed_state(&self) -> Option<OperatorRunState> {
+        OperatorRunState::parse(&self.state)
     }
-}
-
-/// The proof of a driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BulkClaim {
-    /// Id of the run.
-    pub id: String,
-    /// The node that drives it.
-    pub holder: String,
-    /// Position of the run as the driver knows it.
-    pub position: Option<String>,
 }
 
 /// Rows of a run that are acted on in one transaction.
@@ -196,7 +136,7 @@ pub enum BulkStep {
         /// Rows on which the step acted.
         done: usize,
         /// The state in which it ended.
-        state: BulkState,
+        state: OperatorRunState,
     },
     /// Another node drives the run, or it is at another position. Nothing was written.
     Lost,

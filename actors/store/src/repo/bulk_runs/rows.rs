@@ -4,11 +4,13 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
-use svc_model::{Page, Timestamp};
+use svc_model::Timestamp;
 
-use super::model::{BulkError, BulkRun, BulkState, NewBulkRun};
+use super::model::{BulkError, BulkRun, NewBulkRun};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::json::to_json;
+use crate::repo::operator_runs::run_table;
 use crate::schema::bulk_runs;
 
 /// A row without the instants of a backfill.
@@ -60,47 +62,7 @@ impl From<StoredBulkRun> for BulkRun {
     }
 }
 
-/// The states of runs that have not ended.
-pub(super) const OPEN: [&str; 2] = [BulkState::Running.name(), BulkState::Aborting.name()];
-
-fn columns() -> <StoredBulkRun as Selectable<diesel::sqlite::Sqlite>>::SelectExpression {
-    <StoredBulkRun as Selectable<diesel::sqlite::Sqlite>>::construct_selection()
-}
-
-pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<BulkRun>, StoreError> {
-    let row = bulk_runs::table.find(id).select(columns());
-    let row: Option<StoredBulkRun> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(row.map(Into::into))
-}
-
-/// Reads a run and locks it.
-pub(super) async fn lock(conn: &mut Conn, id: &str) -> Result<Option<BulkRun>, StoreError> {
-    let Conn::Postgres(c) = conn else { return get(conn, id).await };
-    let row = bulk_runs::table.find(id).select(columns()).for_update();
-    let row: Option<StoredBulkRun> = row.first(&mut **c).await.optional()?;
-    Ok(row.map(Into::into))
-}
-
-/// Returns a page of the runs, the newest first, and the number of all.
-pub(super) async fn list(conn: &mut Conn, page: Page) -> Result<(Vec<BulkRun>, i64), StoreError> {
-    let rows = bulk_runs::table
-        .select(columns())
-        .order((bulk_runs::started_at.desc(), bulk_runs::id.desc()))
-        .limit(page.limit)
-        .offset(page.offset);
-    let rows: Vec<StoredBulkRun> = on!(conn, c => rows.load(c).await)?;
-    let total: i64 = on!(conn, c => bulk_runs::table.count().get_result(c).await)?;
-    Ok((rows.into_iter().map(Into::into).collect(), total))
-}
-
-/// Returns the ids of the runs that have not ended, the oldest first.
-pub(super) async fn list_open(conn: &mut Conn) -> Result<Vec<String>, StoreError> {
-    let open = bulk_runs::table
-        .filter(bulk_runs::state.eq_any(OPEN))
-        .order((bulk_runs::started_at.asc(), bulk_runs::id.asc()))
-        .select(bulk_runs::id);
-    Ok(on!(conn, c => open.load(c).await)?)
-}
+run_table!(bulk_runs: StoredBulkRun => BulkRun);
 
 pub(super) async fn insert(conn: &mut Conn, id: &str, run: &NewBulkRun) -> Result<(), StoreError> {
     let instants = run.instants.as_ref().map(to_json).transpose()?;
@@ -141,25 +103,4 @@ pub(super) async fn get_instants(conn: &mut Conn, id: &str) -> Result<Vec<NaiveD
     let text: Option<Option<String>> = on!(conn, c => text.first(c).await.optional())?;
     let text = text.flatten().unwrap_or_else(|| "[]".to_owned());
     serde_json::from_str(&text).map_err(|error| StoreError::Database(error.to_string()))
-}
-
-pub(super) async fn delete_expired(
-    conn: &mut Conn,
-    before: NaiveDateTime,
-    chunk: i64,
-) -> Result<u64, StoreError> {
-    let ended = bulk_runs::table
-        .filter(bulk_runs::ended_at.lt(before))
-        .order(bulk_runs::started_at.asc())
-        .limit(chunk)
-        .select(bulk_runs::id);
-    let ids: Vec<String> = on!(conn, c => ended.load(c).await)?;
-    let deleted = on!(conn, c => {
-        diesel::delete(bulk_runs::table.filter(bulk_runs::id.eq_any(ids))).execute(c).await
-    })?;
-    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Database(error.to_string()))
 }

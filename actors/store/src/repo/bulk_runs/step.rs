@@ -3,30 +3,23 @@
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
-use serde_json::json;
-use svc_model::{AuditAction, AuditResource, Timestamp};
 
 use super::model::{
-    AppliedPage, BulkAction, BulkClaim, BulkKind, BulkPage, BulkRun, BulkState, BulkStep, MOST_BULK_ERRORS,
-    RowResults,
+    AppliedPage, BulkAction, BulkKind, BulkPage, BulkRun, BulkStep, MOST_BULK_ERRORS, RowResults,
 };
 use super::orders::{RowOrder, give_orders};
 use super::rows;
-use crate::clock::{self, FromNow};
-use crate::conn::{Conn, on};
+use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::group::SingleCall;
 use crate::repo::cron::{self, ChannelFacts};
 use crate::repo::dead_letters;
-use crate::repo::mutation::{AuditEntry, AuditReceipt, record};
+use crate::repo::operator_runs::{self, OperatorRunClaim, OperatorRunState, RunTable, lock_claimed};
 use crate::repo::traces::AcceptedRerun;
-use crate::schema::bulk_runs;
 
 /// Acts on the rows of a page.
 pub(super) struct BulkPageRequest {
-    pub(super) claim: BulkClaim,
+    pub(super) claim: OperatorRunClaim,
     pub(super) page: BulkPage,
     pub(super) lease: Duration,
 }
@@ -43,9 +36,11 @@ impl SingleCall for BulkPageRequest {
 
 impl BulkPageRequest {
     async fn apply(&self, conn: &mut Conn, reruns: &mut Vec<AcceptedRerun>) -> Result<BulkStep, StoreError> {
-        let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
-        if run.parsed_state() == Some(BulkState::Aborting) {
-            return end(conn, run, BulkState::Aborted, 0).await;
+        let Some(mut run) = lock_claimed::<BulkRun>(conn, &self.claim).await? else {
+            return Ok(BulkStep::Lost);
+        };
+        if run.parsed_state() == Some(OperatorRunState::Aborting) {
+            return end(conn, run, OperatorRunState::Aborted, 0).await;
         }
         let mut results = act(conn, &run, &self.page.ids).await?;
         reruns.append(&mut results.reruns);
@@ -55,10 +50,10 @@ impl BulkPageRequest {
         if run.position.is_none() {
             // What matched and was not read any more has changed: it is gone, or matches no longer.
             run.skipped = run.skipped.max(run.matched - run.done - run.failed);
-            return end(conn, run, BulkState::Completed, done).await;
+            return end(conn, run, OperatorRunState::Completed, done).await;
         }
         rows::save(conn, &run).await?;
-        renew(conn, &run.id, self.lease).await?;
+        BulkRun::renew(conn, &run.id, self.lease).await?;
         Ok(BulkStep::Continues { done, position: run.position })
     }
 }
@@ -87,9 +82,30 @@ async fn act(conn: &mut Conn, run: &BulkRun, ids: &[String]) -> Result<RowResult
     }
 }
 
+/// Keeps the lease of a run that cannot take a step yet.
+pub(super) struct BulkHoldRequest {
+    pub(super) claim: OperatorRunClaim,
+    pub(super) lease: Duration,
+}
+
+impl SingleCall for BulkHoldRequest {
+    type Answer = BulkStep;
+
+    async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
+        let Some(run) = lock_claimed::<BulkRun>(conn, &self.claim).await? else {
+            return Ok(BulkStep::Lost);
+        };
+        if run.parsed_state() == Some(OperatorRunState::Aborting) {
+            return end(conn, run, OperatorRunState::Aborted, 0).await;
+        }
+        BulkRun::renew(conn, &run.id, self.lease).await?;
+        Ok(BulkStep::Continues { done: 0, position: run.position })
+    }
+}
+
 /// Puts instants on record.
 pub(super) struct BackfillStepRequest {
-    pub(super) claim: BulkClaim,
+    pub(super) claim: OperatorRunClaim,
     pub(super) instants: Vec<NaiveDateTime>,
     pub(super) channel: ChannelFacts,
     pub(super) max_parallel: u32,
@@ -100,9 +116,11 @@ impl SingleCall for BackfillStepRequest {
     type Answer = BulkStep;
 
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
-        let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
-        if run.parsed_state() == Some(BulkState::Aborting) {
-            return end(conn, run, BulkState::Aborted, 0).await;
+        let Some(mut run) = lock_claimed::<BulkRun>(conn, &self.claim).await? else {
+            return Ok(BulkStep::Lost);
+        };
+        if run.parsed_state() == Some(OperatorRunState::Aborting) {
+            return end(conn, run, OperatorRunState::Aborted, 0).await;
         }
         let open = cron::count_open(conn, &run.id).await?;
         let room = (self.max_parallel as usize).saturating_sub(open);
@@ -117,19 +135,19 @@ impl SingleCall for BackfillStepRequest {
         let done = results.done;
         add_results(&mut run, results);
         if taken == self.instants.len() && open + done == 0 {
-            return end(conn, run, BulkState::Completed, done).await;
+            return end(conn, run, OperatorRunState::Completed, done).await;
         }
         let before: usize = run.position.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default();
         run.position = Some((before + taken).to_string());
         rows::save(conn, &run).await?;
-        renew(conn, &run.id, self.lease).await?;
+        BulkRun::renew(conn, &run.id, self.lease).await?;
         Ok(BulkStep::Continues { done, position: run.position })
     }
 }
 
 /// Ends a run that cannot go on.
 pub(super) struct BulkEndRequest {
-    pub(super) claim: BulkClaim,
+    pub(super) claim: OperatorRunClaim,
     pub(super) reason: String,
 }
 
@@ -137,19 +155,12 @@ impl SingleCall for BulkEndRequest {
     type Answer = BulkStep;
 
     async fn run(&self, conn: &mut Conn) -> Result<BulkStep, StoreError> {
-        let Some(mut run) = lock_claimed(conn, &self.claim).await? else { return Ok(BulkStep::Lost) };
+        let Some(mut run) = lock_claimed::<BulkRun>(conn, &self.claim).await? else {
+            return Ok(BulkStep::Lost);
+        };
         run.reason = Some(self.reason.clone());
-        end(conn, run, BulkState::Failed, 0).await
+        end(conn, run, OperatorRunState::Failed, 0).await
     }
-}
-
-/// Locks a run that has not ended, if the claim is still valid and knows its position.
-async fn lock_claimed(conn: &mut Conn, claim: &BulkClaim) -> Result<Option<BulkRun>, StoreError> {
-    Ok(rows::lock(conn, &claim.id).await?.filter(|run| {
-        run.holder.as_deref() == Some(&*claim.holder)
-            && run.position == claim.position
-            && run.parsed_state().is_some_and(|state| !state.is_ended())
-    }))
 }
 
 fn add_results(run: &mut BulkRun, results: RowResults) {
@@ -163,41 +174,13 @@ fn add_results(run: &mut BulkRun, results: RowResults) {
     run.matched = run.matched.max(run.done + run.failed + run.skipped);
 }
 
-/// Writes the end of a run and its audit row. `done_last` is the number of rows on which its last step acted.
+/// Ends a run. `done_last` is the number of rows on which its last step acted.
 async fn end(
     conn: &mut Conn,
     mut run: BulkRun,
-    state: BulkState,
+    state: OperatorRunState,
     done_last: usize,
 ) -> Result<BulkStep, StoreError> {
-    run.state = state.name().to_owned();
-    run.ended_at = Some(Timestamp::from_naive(clock::now(conn).await?));
-    rows::save(conn, &run).await?;
-    let BulkRun { id, kind, action, matched, done, failed, skipped, reason, started_by, .. } = run;
-    let details = json!({
-        "kind": kind,
-        "action": action,
-        "state": state.name(),
-        "matched": matched,
-        "done": done,
-        "failed": failed,
-        "skipped": skipped,
-        "reason": reason,
-    });
-    let entry = AuditEntry {
-        principal: started_by,
-        action: AuditAction::BulkEnd.name().to_owned(),
-        resource_type: AuditResource::BulkRun.name().to_owned(),
-        resource_id: id.clone(),
-        details: Some(details),
-        receipt: AuditReceipt::default(),
-    };
-    record(conn, entry, &id).await?;
+    operator_runs::end(conn, &mut run, state).await?;
     Ok(BulkStep::Ended { done: done_last, state })
-}
-
-async fn renew(conn: &mut Conn, id: &str, lease: Duration) -> Result<(), StoreError> {
-    let held = bulk_runs::held_until.eq(FromNow::seconds(lease.as_secs_f64()).nullable());
-    on!(conn, c => diesel::update(bulk_runs::table.find(id)).set(held).execute(c).await)?;
-    Ok(())
 }

@@ -47,7 +47,6 @@ pub struct NewPause {
 pub struct CountedFailure {
     /// Names the run that failed: its failure counts once, however often it is reported.
     pub id: String,
-    /// Id of the channel.
     pub channel_id: String,
     /// The failures after which it pauses.
     pub limit: RepeatedFailureConfig,

@@ -40,7 +40,6 @@ pub struct NewConsumerKey {
 /// A consumer with all that a node needs to know it by.
 #[derive(Clone, Debug)]
 pub struct ConsumerCredentials {
-    /// The consumer.
     pub consumer: Consumer,
     /// The secrets of its keys, in the order of the keys.
     pub secrets: Vec<ConsumerSecret>,

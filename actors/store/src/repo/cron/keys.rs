@@ -31,7 +31,7 @@ pub(super) struct Resolved {
 impl Resolved {
     pub(super) async fn load(conn: &mut Conn, filter: &OccurrenceFilter) -> Result<Self, StoreError> {
         let tagged = match &filter.tag {
-            Some(tag) => Some(find_tagged(conn, tag).await?.ids),
+            Some(tags) => Some(find_tagged(conn, tags).await?.ids),
             None => None,
         };
         let conditions = GroupConditions {

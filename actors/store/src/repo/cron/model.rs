@@ -15,7 +15,6 @@ use crate::repo::traces::{CancelStep, NewTrace};
 /// The facts about its channel that a row keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelFacts {
-    /// Its id.
     pub channel_id: String,
     /// Its current name.
     pub channel_name: String,
@@ -28,7 +27,6 @@ pub struct ChannelFacts {
 /// Instants to record, and the move of the cursor past them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaterialiseRequest {
-    /// The channel.
     pub channel: ChannelFacts,
     /// Position of the cursor as the caller knows it, in UTC.
     pub from: NaiveDateTime,
@@ -56,9 +54,7 @@ impl MaterialiseRequest {
 /// The request for the facts about an instant of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstantRequest {
-    /// Id of the channel.
     pub channel_id: String,
-    /// Its name.
     pub channel_name: String,
     /// The instant, in UTC; `None` for now.
     pub at: Option<NaiveDateTime>,
@@ -96,7 +92,6 @@ pub enum MaterialiseOutcome {
 pub struct OccurrenceClaim {
     /// The fencing token of every later write.
     pub key: ClaimKey,
-    /// Id of the channel.
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
@@ -131,9 +126,7 @@ pub struct ClaimBatch {
 /// A row with too many expired leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExhaustedOccurrence {
-    /// Its id.
     pub id: Uuid,
-    /// Id of the channel.
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
@@ -169,12 +162,11 @@ pub enum StartResult {
 /// A filter on occurrences. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OccurrenceFilter {
-    /// Id of the channel.
     pub channel_id: Option<AnyOf>,
     /// Name of the channel when the row was written.
     pub channel: Option<AnyOf>,
-    /// A tag of the channel.
-    pub tag: Option<String>,
+    /// Tags, of which the channel has one.
+    pub tag: Option<AnyOf>,
     /// Name of the status.
     pub status: Option<AnyOf>,
     /// Id of the workflow that the channel had when the row was written.
@@ -183,7 +175,6 @@ pub struct OccurrenceFilter {
     pub versions: Vec<i64>,
     /// Task whose error the failure is.
     pub task: Option<AnyOf>,
-    /// Code of the error.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.
     pub error_group: Option<AnyOf>,
@@ -238,7 +229,6 @@ pub struct OpenOccurrenceCancel {
 /// A page of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OccurrencePage {
-    /// The rows.
     pub rows: Vec<OccurrenceRow>,
     /// Number of matching rows on all pages, unless it is left out.
     pub total: Option<i64>,
@@ -253,9 +243,7 @@ pub struct OccurrencePage {
 /// An occurrence as it appears in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OccurrenceRow {
-    /// Its id.
     pub id: String,
-    /// Id of the channel.
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
@@ -316,7 +304,6 @@ pub struct OccurrenceRecord {
 /// The state of a schedule in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStatus {
-    /// Id of the channel.
     pub channel_id: String,
     /// The next instant.
     pub next_fire_at: Timestamp,

@@ -9,25 +9,20 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::column_list;
 use crate::schema::cron_singletons;
 
 type Columns = (i64, String, String, i64, NaiveDateTime);
 
-type Selection = (
-    cron_singletons::slot,
-    cron_singletons::occurrence_id,
-    cron_singletons::holder,
-    cron_singletons::fencing_token,
-    cron_singletons::lease_until,
-);
-
-const COLUMNS: Selection = (
-    cron_singletons::slot,
-    cron_singletons::occurrence_id,
-    cron_singletons::holder,
-    cron_singletons::fencing_token,
-    cron_singletons::lease_until,
-);
+column_list! {
+    const COLUMNS: Selection = cron_singletons {
+        slot,
+        occurrence_id,
+        holder,
+        fencing_token,
+        lease_until,
+    }
+}
 
 /// A malformed occurrence id is read as the nil id, which no occurrence has.
 fn slot((slot, occurrence, holder, token, lease_until): Columns) -> ConcurrencySlot {

@@ -1,5 +1,6 @@
 //! Actions on the letters of a page of a bulk run.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
@@ -18,6 +19,20 @@ use crate::schema::trace_dlq;
 /// Condition on a letter whose work waits for its retry, or has no row any more.
 const IS_PROMISED: &str = "NOT EXISTS (SELECT 1 FROM traces w WHERE w.status <> 'retrying' \
      AND w.id = COALESCE(trace_dlq.attempt_of, trace_dlq.trace_id))";
+
+/// Condition on a letter whose work waits for its retry.
+const IS_RETRYING: &str = "EXISTS (SELECT 1 FROM traces w WHERE w.status = 'retrying' \
+     AND w.id = COALESCE(trace_dlq.attempt_of, trace_dlq.trace_id))";
+
+/// Returns those of the letters whose work waits for its retry.
+pub(super) async fn find_retrying(conn: &mut Conn, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+    let retrying = trace_dlq::table
+        .filter(trace_dlq::id.eq_any(ids))
+        .filter(sql::<Bool>(IS_RETRYING))
+        .select(trace_dlq::id);
+    let retrying: Vec<String> = on!(conn, c => retrying.load(c).await)?;
+    Ok(retrying.into_iter().collect())
+}
 
 /// Makes letters due at once, with all their retries again. Skips those that are gone or changed after `since`, and those
 /// that are due like that already.

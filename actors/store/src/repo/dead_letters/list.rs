@@ -39,7 +39,7 @@ struct Resolved {
 impl Resolved {
     async fn load(conn: &mut Conn, filter: &DeadLetterFilter) -> Result<Self, StoreError> {
         let tagged = match &filter.tag {
-            Some(tag) => Some(find_tagged(conn, tag).await?.names),
+            Some(tags) => Some(find_tagged(conn, tags).await?.names),
             None => None,
         };
         let channels = match (&filter.channel, tagged) {

@@ -8,6 +8,7 @@ mod lease;
 mod list;
 mod rows;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use svc_model::{Page, ServiceError};
@@ -91,6 +92,20 @@ impl DeadLetterRepository {
     /// query.
     pub async fn count_exhausted(&self) -> Result<i64, StoreError> {
         self.0.read(operation("exhausted"), |conn| Box::pin(rows::count_exhausted(conn))).await
+    }
+
+    /// Returns those of these letters whose work waits for its retry, and so has its room among the work that waits.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn find_retrying(&self, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+        let ids: Vec<String> = ids.iter().map(|id| key(id)).collect();
+        self.0
+            .read(operation("find_retrying"), move |conn| {
+                Box::pin(async move { bulk::find_retrying(conn, &ids).await })
+            })
+            .await
     }
 
     /// Restores all retries of a letter and makes it due now, even if it is held. Returns its new state.

@@ -11,10 +11,10 @@ use svc_model::{ServiceError, Timestamp};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::RowKey;
 use crate::repo::filters::AnyOf;
 use crate::repo::keyset::{self, CursorKind};
 use crate::repo::traces::{LenientTimestamp, attempts};
+use crate::repo::{RowKey, column_list};
 use crate::schema::{trace_dlq, traces};
 
 /// A filter on dead letters, and their order. All given conditions must hold, each with any of its values.
@@ -22,8 +22,8 @@ use crate::schema::{trace_dlq, traces};
 pub struct DeadLetterFilter {
     /// Name of the channel.
     pub channel: Option<AnyOf>,
-    /// A tag of the channel.
-    pub tag: Option<String>,
+    /// Tags, of which the channel has one.
+    pub tag: Option<AnyOf>,
     /// Selects letters without a retry left (true), or with one (false).
     pub exhausted: Option<bool>,
     /// Id of the workflow of the failure.
@@ -32,13 +32,11 @@ pub struct DeadLetterFilter {
     pub versions: Vec<i64>,
     /// Task whose error the failure is.
     pub task: Option<AnyOf>,
-    /// Code of the error.
     pub error_code: Option<AnyOf>,
     /// Group of the failure.
     pub error_group: Option<AnyOf>,
     /// Id of the trace of the failed run, or of its work.
     pub trace_id: Option<AnyOf>,
-    /// Key of the run.
     pub run_key: Option<AnyOf>,
     /// Earliest instant of the failure, inclusive.
     pub since: Option<Timestamp>,
@@ -71,7 +69,6 @@ impl DeadLetterFilter {
 /// A page of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetterPage {
-    /// The rows.
     pub rows: Vec<DeadLetterRow>,
     /// Number of matching rows on all pages, unless it is left out.
     pub total: Option<i64>,
@@ -86,7 +83,6 @@ pub struct DeadLetterPage {
 /// A dead letter without its payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadLetterRow {
-    /// Its id.
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
@@ -125,7 +121,6 @@ pub struct DeadLetter {
 /// A letter that is claimed for a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedLetter {
-    /// Its id.
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
@@ -148,7 +143,6 @@ pub struct ClaimedLetter {
 /// The share of a channel that the work of a dead letter takes while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LetterShare {
-    /// Id of the channel.
     pub channel_id: String,
     /// The key that has the share; empty for one of the channel alone.
     pub key: String,
@@ -161,33 +155,21 @@ impl ClaimedLetter {
     }
 }
 
-pub(super) type ListColumns = (
-    trace_dlq::id,
-    trace_dlq::trace_id,
-    trace_dlq::attempt_of,
-    trace_dlq::channel,
-    trace_dlq::error_message,
-    trace_dlq::error_group,
-    trace_dlq::retry_count,
-    trace_dlq::max_retries,
-    trace_dlq::next_retry_at,
-    trace_dlq::created_at,
-    trace_dlq::updated_at,
-);
-
-pub(super) const COLUMNS: ListColumns = (
-    trace_dlq::id,
-    trace_dlq::trace_id,
-    trace_dlq::attempt_of,
-    trace_dlq::channel,
-    trace_dlq::error_message,
-    trace_dlq::error_group,
-    trace_dlq::retry_count,
-    trace_dlq::max_retries,
-    trace_dlq::next_retry_at,
-    trace_dlq::created_at,
-    trace_dlq::updated_at,
-);
+column_list! {
+    pub(super) const COLUMNS: ListColumns = trace_dlq {
+        id,
+        trace_id,
+        attempt_of,
+        channel,
+        error_message,
+        error_group,
+        retry_count,
+        max_retries,
+        next_retry_at,
+        created_at,
+        updated_at,
+    }
+}
 
 #[derive(Queryable)]
 pub(super) struct LetterColumns {

@@ -179,7 +179,11 @@ impl Definition for Channel {
     async fn check_content(conn: &mut Conn, id: &str, content: &ChannelContent) -> Result<(), StoreError> {
         match queries::name_holder(conn, Self::KIND, id, &content.name).await? {
             Some(holder) => {
-                let message = format!("channel '{holder}' is named '{}' already", content.name);
+                let message = format!(
+                    "channel '{holder}' is named '{}' already, and an archived one keeps its name: delete it or give it \
+                     another one",
+                    content.name
+                );
                 Err(ServiceError::conflict(message).into())
             }
             None => Ok(()),

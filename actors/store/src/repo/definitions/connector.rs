@@ -25,7 +25,6 @@ use crate::repo::usage::definitions_naming;
 /// A connector as it is loaded into the service.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredConnector {
-    /// Id.
     pub id: String,
     /// Unique name.
     pub name: String,

@@ -14,9 +14,7 @@ use crate::schema::{audit_logs, definitions};
 /// The definitions whose change may be the cause of failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeScope {
-    /// Id of the channel.
     pub channel_id: Option<String>,
-    /// Id of its workflow.
     pub workflow_id: Option<String>,
     /// Names of the connectors that they use.
     pub connectors: Vec<String>,

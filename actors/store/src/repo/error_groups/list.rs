@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::repo::IDS_PER_QUERY;
 use crate::repo::filters::{AnyOf, ComposedQuery, find_tagged, is_one_of};
 use crate::repo::traces::LenientTimestamp;
-use crate::schema::{error_groups, traces};
+use crate::schema::{error_groups, trace_dlq, traces};
 
 /// Traces that a group shows as samples.
 const SAMPLES: i64 = 5;
@@ -25,8 +25,8 @@ const SAMPLES: i64 = 5;
 pub struct ErrorGroupFilter {
     /// Name of the channel.
     pub channel: Option<AnyOf>,
-    /// A tag of the channel.
-    pub tag: Option<String>,
+    /// Tags, of which the channel has one.
+    pub tag: Option<AnyOf>,
     /// Id of the workflow.
     pub workflow: Option<AnyOf>,
     /// Versions of the workflow in which failures count; any if there are none.
@@ -75,7 +75,6 @@ pub struct ErrorGroupRow {
 /// A page of error groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorGroupPage {
-    /// The rows.
     pub rows: Vec<ErrorGroupRow>,
     /// Number of groups on all pages.
     pub total: i64,
@@ -163,7 +162,7 @@ async fn find_matching(
     counts: &HashMap<String, GroupCount>,
 ) -> Result<Vec<ErrorGroupRow>, StoreError> {
     let tagged = match &filter.tag {
-        Some(tag) => Some(find_tagged(conn, tag).await?.names),
+        Some(tags) => Some(find_tagged(conn, tags).await?.names),
         None => None,
     };
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
@@ -258,13 +257,35 @@ async fn add_versions(conn: &mut Conn, rows: &mut [ErrorGroupRow]) -> Result<(),
     Ok(())
 }
 
+/// Condition on a trace whose work has failed so far, each work once. Work that was cancelled, or that a later attempt
+/// completed, keeps the group of its attempts, but is no failure. The blank text is that of [`FAILURES`].
+const IS_FAILURE: &str = "status || '' IN ('failed', 'retrying') AND attempt_of IS NULL";
+
 async fn list_samples(conn: &mut Conn, group: &str) -> Result<Vec<String>, StoreError> {
     let newest = traces::table
         .filter(traces::error_group.eq(group))
+        .filter(sql::<Bool>(IS_FAILURE))
         .order((traces::created_at.desc(), traces::id.desc()))
         .limit(SAMPLES)
         .select(traces::id);
-    Ok(on!(conn, c => newest.load(c).await)?)
+    let samples: Vec<String> = on!(conn, c => newest.load(c).await)?;
+    if !samples.is_empty() {
+        return Ok(samples);
+    }
+    // The letter of work that was cancelled with a report: its trace has not failed.
+    let letters = trace_dlq::table
+        .filter(trace_dlq::error_group.eq(group))
+        .order((trace_dlq::created_at.desc(), trace_dlq::id.desc()))
+        .limit(SAMPLES)
+        .select((trace_dlq::trace_id, trace_dlq::attempt_of));
+    let letters: Vec<(String, Option<String>)> = on!(conn, c => letters.load(c).await)?;
+    let works: Vec<String> = letters.into_iter().map(|(trace, work)| work.unwrap_or(trace)).collect();
+    // Letters are kept longer than traces.
+    let kept = traces::table
+        .filter(traces::id.eq_any(works))
+        .order((traces::created_at.desc(), traces::id.desc()))
+        .select(traces::id);
+    Ok(on!(conn, c => kept.load(c).await)?)
 }
 
 /// Condition on a group that no row names.

@@ -55,7 +55,6 @@ impl IndexParts {
 /// The way to the rows of a page.
 #[derive(Clone, Debug)]
 pub(in crate::repo) struct KeyScan {
-    /// The table.
     pub(in crate::repo) table: &'static str,
     /// The index, which has the rows of each part in the order of time. SQLite gets its name: its planner has no
     /// statistics, and chooses others.

@@ -6,6 +6,8 @@ mod counts;
 mod key_scan;
 mod window;
 
+use std::collections::BTreeMap;
+
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::EntityKind;
@@ -95,27 +97,27 @@ pub(super) use any_of;
 /// Groups that a filter on a member of theirs may select at most.
 const MOST_GROUPS: i64 = 10_000;
 
-/// The ids and the names of the channels with a tag.
+/// The ids and the names of the channels with one of some tags.
 pub(super) struct TaggedChannels {
     pub(super) ids: AnyOf,
     pub(super) names: AnyOf,
 }
 
-/// Returns the channels whose latest version has the tag.
-pub(super) async fn find_tagged(conn: &mut Conn, tag: &str) -> Result<TaggedChannels, StoreError> {
+/// Returns the channels whose latest version has one of the tags.
+pub(super) async fn find_tagged(conn: &mut Conn, tags: &AnyOf) -> Result<TaggedChannels, StoreError> {
     let backend = conn.backend();
-    if tag.contains('\0') {
-        return Ok(TaggedChannels { ids: AnyOf::default(), names: AnyOf::default() });
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for tag in tags.storable() {
+        let rows: Vec<(String, String)> = on!(conn, c: Db => {
+            let latest = definitions::table
+                .filter(definitions::kind.eq(EntityKind::Channel.name()))
+                .filter(definitions::is_latest)
+                .into_boxed::<Db>();
+            tagged!(latest, backend, tag).select((definitions::id, definitions::name)).load(c).await
+        })?;
+        found.extend(rows);
     }
-    let rows: Vec<(String, String)> = on!(conn, c: Db => {
-        let latest = definitions::table
-            .filter(definitions::kind.eq(EntityKind::Channel.name()))
-            .filter(definitions::is_latest)
-            .into_boxed::<Db>();
-        let tag = tag.to_owned();
-        tagged!(latest, backend, tag).select((definitions::id, definitions::name)).load(c).await
-    })?;
-    let (ids, names): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    let (ids, names): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     Ok(TaggedChannels { ids: AnyOf(ids), names: AnyOf(names) })
 }
 

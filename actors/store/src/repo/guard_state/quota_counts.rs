@@ -38,7 +38,6 @@ pub struct QuotaCounts(pub(crate) Database);
 /// A request of a node for a reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaRequest {
-    /// Id of the channel.
     pub channel_id: String,
     /// The key that is counted.
     pub key: String,
@@ -49,7 +48,6 @@ pub struct QuotaRequest {
 /// The part of a window in which requests were reserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaSlice {
-    /// Id of the channel.
     pub channel_id: String,
     /// The key that is counted.
     pub key: String,
@@ -73,7 +71,6 @@ pub struct QuotaReservation {
 /// The use of a quota by one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaUsage {
-    /// The key.
     pub key: String,
     /// Requests of the current window, those that nodes have reserved included.
     pub used: u64,

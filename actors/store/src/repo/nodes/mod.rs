@@ -85,7 +85,6 @@ impl NodeStatus {
 /// A registered node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeRow {
-    /// Its id.
     pub id: String,
     /// Its state.
     pub status: NodeStatus,

@@ -27,7 +27,8 @@ const fn operation(method: &'static str) -> QueryOperation {
 pub struct Recordings(pub(crate) Database);
 
 impl Recordings {
-    /// Writes a batch of recordings, all or none.
+    /// Writes a batch of recordings, all or none. One that is stored already stays as it is, so that a write whose answer
+    /// was lost may be repeated.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,

@@ -9,11 +9,11 @@ use crate::repo::key;
 /// A recording that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRunRecording {
+    /// Its id.
+    pub id: String,
     /// The id of the run and of its trace.
     pub run_id: String,
-    /// The key of the run.
     pub run_key: String,
-    /// The id of the channel.
     pub channel_id: Arc<str>,
     /// The name of the channel.
     pub channel: Arc<str>,
@@ -30,17 +30,13 @@ pub struct NewRunRecording {
 /// A recording as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingRow {
-    /// Its id.
     pub id: String,
     /// The id of the run and of its trace.
     pub run_id: String,
-    /// The key of the run.
     pub run_key: String,
     /// The name of the channel.
     pub channel: String,
-    /// The id of the workflow.
     pub workflow_id: Option<String>,
-    /// The version of the workflow.
     pub workflow_version: Option<i64>,
     /// The way in which the run began.
     pub source: String,
@@ -55,7 +51,6 @@ pub struct RecordingRow {
 /// A recording with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRunRecording {
-    /// The row.
     pub row: RecordingRow,
     /// The recording, JSON.
     pub recording: String,
@@ -66,7 +61,6 @@ pub struct StoredRunRecording {
 pub struct RecordingFilter {
     /// The name of the channel.
     pub channel: Option<String>,
-    /// The key of the run.
     pub run_key: Option<String>,
     /// The id of the workflow.
     pub workflow: Option<String>,

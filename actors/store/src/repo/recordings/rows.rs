@@ -3,7 +3,6 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::id::new_ordered_id;
 use svc_model::{Page, Timestamp};
 
 use super::model::{NewRunRecording, RecordingFilter, RecordingRow, StoredRunRecording};
@@ -79,11 +78,11 @@ macro_rules! filtered {
     }};
 }
 
-/// Writes a recording.
+/// Writes a recording, unless it is stored already.
 pub(super) async fn insert(conn: &mut Conn, new: &NewRunRecording) -> Result<(), StoreError> {
     let workflow = new.workflow.as_ref();
     let row = (
-        run_recordings::id.eq(new_ordered_id().to_string()),
+        run_recordings::id.eq(new.id.as_str()),
         run_recordings::run_id.eq(new.run_id.as_str()),
         run_recordings::run_key.eq(new.run_key.as_str()),
         run_recordings::channel_id.eq(&*new.channel_id),
@@ -95,7 +94,8 @@ pub(super) async fn insert(conn: &mut Conn, new: &NewRunRecording) -> Result<(),
         run_recordings::recording_json.eq(new.recording.as_str()),
         run_recordings::bytes.eq(i64::try_from(new.recording.len()).unwrap_or(i64::MAX)),
     );
-    on!(conn, c => diesel::insert_into(run_recordings::table).values(row).execute(c).await)?;
+    let insert = diesel::insert_into(run_recordings::table).values(row).on_conflict_do_nothing();
+    on!(conn, c => insert.execute(c).await)?;
     Ok(())
 }
 

@@ -52,7 +52,6 @@ pub struct CanaryChange {
     pub step: usize,
     /// The share of the canary from now on; `None` to leave it.
     pub percentage: Option<i64>,
-    /// The reason.
     pub reason: String,
     /// The figures of the comparison.
     pub figures: Value,
@@ -212,7 +211,7 @@ async fn steer(
             MutationResult::new(workflow, id).with_facts(facts)
         }
         CanaryState::RolledBack => {
-            let error = FieldError::invalid("body.state", "use watching, paused, promoted or aborted");
+            let error = FieldError::invalid("body.state", CanaryState::ORDERS);
             return Err(ServiceError::from(error).into());
         }
     };

@@ -25,7 +25,6 @@ pub(super) use rows::{begin, end_open, forget};
 /// A rollout that moves by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CanaryRollout {
-    /// Id of the workflow.
     pub workflow_id: String,
     /// Id of the rollout.
     pub id: String,
@@ -33,9 +32,7 @@ pub struct CanaryRollout {
     pub canary_version: i64,
     /// The older version.
     pub stable_version: i64,
-    /// The plan.
     pub plan: CanaryPlan,
-    /// The state.
     pub state: CanaryState,
     /// The reason of the state.
     pub reason: Option<String>,
@@ -58,11 +55,9 @@ pub struct CanaryRollout {
 /// The outcomes of one version within a step, as one process has counted them so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CanaryReport {
-    /// Id of the rollout.
     pub rollout_id: String,
     /// Index of the step.
     pub step: usize,
-    /// The version.
     pub version: i64,
     /// Id of the process.
     pub reporter: String,
@@ -73,7 +68,6 @@ pub struct CanaryReport {
 /// The messages that both versions of a rollout ran within a step, as one process has counted them so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowReport {
-    /// Id of the rollout.
     pub rollout_id: String,
     /// Index of the step.
     pub step: usize,

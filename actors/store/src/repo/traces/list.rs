@@ -230,8 +230,8 @@ impl Listing {
     /// of its errors.
     async fn resolve(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         let query = &mut self.query;
-        if let Some(tag) = &query.tag {
-            self.tagged = Some(find_tagged(conn, tag).await?.names);
+        if let Some(tags) = &query.tag {
+            self.tagged = Some(find_tagged(conn, tags).await?.names);
         }
         if let Some(keys) = &query.run_key {
             self.keyed = Some(find_keyed(conn, keys).await?);

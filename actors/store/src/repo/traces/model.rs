@@ -19,7 +19,6 @@ pub struct NewTrace {
     pub id: Uuid,
     /// Name of the channel.
     pub channel: Arc<str>,
-    /// Id of the channel.
     pub channel_id: Option<Arc<str>>,
     /// Origin of the run.
     pub mode: TraceMode,
@@ -215,7 +214,6 @@ pub struct UnfinishedRun {
     pub key: RowKey,
     /// Id of the trace.
     pub id: Uuid,
-    /// Id of its channel.
     pub channel_id: Option<String>,
     /// Name of its channel when it was accepted.
     pub channel: String,
@@ -249,8 +247,8 @@ pub struct TraceQuery {
     pub status: Option<AnyOf>,
     /// Name of the channel.
     pub channel: Option<AnyOf>,
-    /// A tag of the channel.
-    pub tag: Option<String>,
+    /// Tags, of which the channel has one.
+    pub tag: Option<AnyOf>,
     /// Origin of the run.
     pub mode: Option<AnyOf>,
     /// Id of the workflow that was chosen for the run.
@@ -259,11 +257,9 @@ pub struct TraceQuery {
     pub workflow_versions: Vec<i64>,
     /// The correlation id of the request.
     pub request_id: Option<AnyOf>,
-    /// Id of the trace.
     pub trace_id: Option<AnyOf>,
     /// Id of the trace that the run is a rerun of.
     pub rerun_of: Option<AnyOf>,
-    /// Key of the run.
     pub run_key: Option<AnyOf>,
     /// Code of the error of the run.
     pub error_code: Option<AnyOf>,
@@ -299,7 +295,6 @@ pub struct TraceQuery {
 /// A page of traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TracePage {
-    /// The rows.
     pub rows: Vec<TraceRow>,
     /// Number of matching rows on all pages, if requested.
     pub total: Option<i64>,
@@ -314,15 +309,12 @@ pub struct TracePage {
 /// A trace without input, result and execution trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceRow {
-    /// Its id.
     pub id: String,
     /// Name of the channel.
     pub channel: String,
-    /// Id of the channel.
     pub channel_id: Option<String>,
     /// Id of the workflow that was chosen for the run.
     pub workflow_id: Option<String>,
-    /// Version of that workflow.
     pub workflow_version: Option<i64>,
     /// Name of the [`TraceMode`], or any other text of the row.
     pub mode: String,
@@ -352,6 +344,10 @@ pub struct TraceRow {
     pub attempt_of: Option<String>,
     /// Instant at which the next attempt at this work is due.
     pub next_retry_at: Option<Timestamp>,
+    /// The instant for which it was submitted.
+    pub deliver_at: Option<Timestamp>,
+    /// Id of the trace that it runs again.
+    pub rerun_of: Option<String>,
 }
 
 /// An attempt at accepted work.
@@ -359,7 +355,6 @@ pub struct TraceRow {
 pub struct TraceAttempt {
     /// Its number, from 1.
     pub attempt: i64,
-    /// Id of its trace.
     pub trace_id: String,
     /// Name of its [`TraceStatus`], or any other text of the row.
     pub status: String,
@@ -395,8 +390,6 @@ pub struct TraceRecord {
     pub result_json: Option<String>,
     /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
-    /// The instant for which it was submitted.
-    pub deliver_at: Option<Timestamp>,
     /// The id of its distributed trace, in hexadecimal; of accepted work, that of its submission.
     pub distributed_trace_id: Option<String>,
     /// Instant of the order to cancel it.
@@ -405,8 +398,6 @@ pub struct TraceRecord {
     pub cancelled_by: Option<String>,
     /// The calls that had left when its run was cancelled, as JSON.
     pub in_flight_json: Option<String>,
-    /// Id of the trace that it runs again.
-    pub rerun_of: Option<String>,
     /// Ids of the traces that run it again, the oldest first.
     pub reruns: Vec<String>,
     /// The attempts at this work, the first one first; none for a later attempt.
@@ -416,9 +407,7 @@ pub struct TraceRecord {
 /// The part of a trace from which a report of its failure is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSource {
-    /// Its id.
     pub id: String,
-    /// Id of the channel.
     pub channel_id: Option<String>,
     /// Name of the channel.
     pub channel: String,

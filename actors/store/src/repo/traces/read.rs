@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::column_list;
 use crate::repo::traces::model::FirstAttempt;
 use crate::repo::traces::{TraceAccess, TraceAttempt, TraceRecord, TraceRow, TraceSource, TraceStatus};
 use crate::schema::traces;
@@ -42,50 +43,32 @@ impl FromSql<sql_types::Timestamp, Pg> for LenientTimestamp {
 /// Attempts that a read of their work lists at most, the newest.
 const LISTED_ATTEMPTS: i64 = 100;
 
-type ListColumns = (
-    traces::id,
-    traces::channel,
-    traces::channel_id,
-    traces::workflow_id,
-    traces::workflow_version,
-    traces::mode,
-    traces::status,
-    traces::request_id,
-    traces::error_code,
-    traces::error_group,
-    traces::error_message,
-    traces::duration_ms,
-    traces::started_at,
-    traces::completed_at,
-    traces::created_at,
-    traces::updated_at,
-    traces::attempt,
-    traces::attempt_of,
-    traces::next_retry_at,
-);
-
-/// The columns of a list, in the order of [`Columns`].
-pub(super) const COLUMNS: ListColumns = (
-    traces::id,
-    traces::channel,
-    traces::channel_id,
-    traces::workflow_id,
-    traces::workflow_version,
-    traces::mode,
-    traces::status,
-    traces::request_id,
-    traces::error_code,
-    traces::error_group,
-    traces::error_message,
-    traces::duration_ms,
-    traces::started_at,
-    traces::completed_at,
-    traces::created_at,
-    traces::updated_at,
-    traces::attempt,
-    traces::attempt_of,
-    traces::next_retry_at,
-);
+column_list! {
+    /// The columns of a list, in the order of [`Columns`].
+    pub(super) const COLUMNS: ListColumns = traces {
+        id,
+        channel,
+        channel_id,
+        workflow_id,
+        workflow_version,
+        mode,
+        status,
+        request_id,
+        error_code,
+        error_group,
+        error_message,
+        duration_ms,
+        started_at,
+        completed_at,
+        created_at,
+        updated_at,
+        attempt,
+        attempt_of,
+        next_retry_at,
+        deliver_at,
+        rerun_of,
+    }
+}
 
 /// A row of a list.
 #[derive(Queryable)]
@@ -109,6 +92,8 @@ pub(super) struct Columns {
     attempt: i64,
     attempt_of: Option<String>,
     next_retry_at: Option<LenientTimestamp>,
+    deliver_at: Option<LenientTimestamp>,
+    rerun_of: Option<String>,
 }
 
 impl Columns {
@@ -134,6 +119,8 @@ impl Columns {
             attempt: self.attempt,
             attempt_of: self.attempt_of,
             next_retry_at: self.next_retry_at.and_then(LenientTimestamp::into_timestamp),
+            deliver_at: self.deliver_at.and_then(LenientTimestamp::into_timestamp),
+            rerun_of: self.rerun_of,
         })
     }
 }
@@ -148,43 +135,38 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
 /// Reruns that a read of a trace lists at most, the oldest.
 const LISTED_RERUNS: i64 = 100;
 
-type Carried = (Option<String>, Option<String>, Option<String>, Option<LenientTimestamp>, Option<String>);
+type Carried = (Option<String>, Option<String>, Option<String>, Option<String>);
 
-type CancelColumns = (Option<LenientTimestamp>, Option<String>, Option<String>, Option<String>);
+type CancelColumns = (Option<LenientTimestamp>, Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
     let carried = (
         traces::result_json,
         traces::task_trace_json,
         traces::first_attempt_json,
-        traces::deliver_at,
         traces::distributed_trace_id,
     );
-    let cancel =
-        (traces::cancel_requested_at, traces::cancelled_by, traces::in_flight_json, traces::rerun_of);
+    let cancel = (traces::cancel_requested_at, traces::cancelled_by, traces::in_flight_json);
     let row: Option<(Columns, Carried, CancelColumns)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried, cancel)).first(c).await.optional()
     })?;
     let Some((columns, carried, cancel)) = row else { return Ok(None) };
-    let (result_json, task_trace_json, first, deliver_at, distributed_trace_id) = carried;
-    let (cancel_requested_at, cancelled_by, in_flight_json, rerun_of) = cancel;
+    let (result_json, task_trace_json, first, distributed_trace_id) = carried;
+    let (cancel_requested_at, cancelled_by, in_flight_json) = cancel;
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
     let attempts = list_attempts(conn, &row, first.as_deref()).await?;
-    let deliver_at = deliver_at.and_then(LenientTimestamp::into_timestamp);
     let cancel_requested_at = cancel_requested_at.and_then(LenientTimestamp::into_timestamp);
     let reruns = list_reruns(conn, &row.id).await?;
     Ok(Some(TraceRecord {
         row,
         result_json,
         task_trace_json,
-        deliver_at,
         distributed_trace_id,
         cancel_requested_at,
         cancelled_by,
         in_flight_json,
-        rerun_of,
         reruns,
         attempts,
     }))

@@ -73,7 +73,8 @@ impl Webhooks {
                 }
                 let id = new_entity_id();
                 endpoints::insert(conn, &id, &endpoint, &keys).await?;
-                let endpoint = endpoints::find(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let endpoint =
+                    endpoints::find(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 Ok(MutationResult::new(endpoint, &id))
             })
         })
@@ -135,7 +136,8 @@ impl Webhooks {
         let id = key(id);
         mutate(&self.database, operation("update"), mutation, move |conn| {
             Box::pin(async move {
-                let mut endpoint = endpoints::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let mut endpoint =
+                    endpoints::lock(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 let WebhookChange { url, consumer, topics, connector } = change;
                 if let Some(url) = url.filter(|url| *url != endpoint.url) {
                     endpoint.url = url;
@@ -153,7 +155,8 @@ impl Webhooks {
                 if let Some(topics) = topics {
                     topic_rows::replace(conn, &id, &topics).await?;
                 }
-                let endpoint = endpoints::find(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let endpoint =
+                    endpoints::find(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 Ok(MutationResult::new(endpoint, &id))
             })
         })
@@ -170,7 +173,7 @@ impl Webhooks {
             Box::pin(async move {
                 match endpoints::delete(conn, &id).await? {
                     true => Ok(MutationResult::new((), &id)),
-                    false => Err(absent(&id).into()),
+                    false => Err(WebhookEndpoint::absent(&id).into()),
                 }
             })
         })
@@ -192,9 +195,10 @@ impl Webhooks {
         let overlap_ms = i64::try_from(overlap.as_millis()).unwrap_or(i64::MAX);
         mutate(&self.database, operation("rotate"), mutation, move |conn| {
             Box::pin(async move {
-                endpoints::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                endpoints::lock(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 endpoints::rotate(conn, &id, &secret, overlap_ms, &keys).await?;
-                let endpoint = endpoints::find(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let endpoint =
+                    endpoints::find(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 Ok(MutationResult::new(endpoint, &id))
             })
         })
@@ -216,7 +220,8 @@ impl Webhooks {
         let id = key(id);
         mutate(&self.database, operation("enable"), mutation, move |conn| {
             Box::pin(async move {
-                let mut endpoint = endpoints::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let mut endpoint =
+                    endpoints::lock(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 if verified_url.as_ref().is_some_and(|url| *url != endpoint.url) {
                     let message = format!("webhook endpoint '{id}' has another address now: enable it again");
                     return Err(ServiceError::conflict(message).into());
@@ -248,7 +253,8 @@ impl Webhooks {
         self.database
             .write(operation("note_challenge"), move |conn| {
                 Box::pin(async move {
-                    let mut endpoint = endpoints::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                    let mut endpoint =
+                        endpoints::lock(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                     let is_unverified = endpoint.parsed_state() == Some(WebhookState::Unverified);
                     if is_unverified && endpoint.url == url {
                         endpoint.reason = outcome.as_ref().err().cloned();
@@ -372,7 +378,8 @@ impl Webhooks {
         let id = key(id);
         mutate(&self.database, operation("replay"), mutation, move |conn| {
             Box::pin(async move {
-                let endpoint = endpoints::lock(conn, &id).await?.ok_or_else(|| absent(&id))?;
+                let endpoint =
+                    endpoints::lock(conn, &id).await?.ok_or_else(|| WebhookEndpoint::absent(&id))?;
                 if endpoint.parsed_state() != Some(WebhookState::Enabled) {
                     let message = format!("webhook endpoint '{id}' is {}: enable it first", endpoint.state);
                     return Err(ServiceError::conflict(message).into());
@@ -412,8 +419,4 @@ impl Webhooks {
             })
             .await
     }
-}
-
-fn absent(id: &str) -> ServiceError {
-    ServiceError::not_found(format!("webhook endpoint '{id}' does not exist"))
 }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use svc_model::Timestamp;
+use svc_model::{ServiceError, Timestamp};
 
-use crate::repo::bulk_runs::words;
 use crate::repo::traces::NewTrace;
+use crate::repo::words::words;
 
 words! {
     /// The state of an endpoint.
@@ -78,7 +78,6 @@ pub struct WebhookChange {
     pub url: Option<String>,
     /// Name of the consumer that it belongs to; an inner `None` for no consumer.
     pub consumer: Option<Option<String>>,
-    /// Its topics.
     pub topics: Option<Vec<String>>,
     /// Name of the connector over which it is called.
     pub connector: Option<String>,
@@ -87,7 +86,6 @@ pub struct WebhookChange {
 /// An endpoint, without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookEndpoint {
-    /// Its id.
     pub id: String,
     /// Its address.
     pub url: String,
@@ -97,7 +95,6 @@ pub struct WebhookEndpoint {
     pub topics: Vec<String>,
     /// Name of the connector over which it is called.
     pub connector: String,
-    /// Its state.
     pub state: String,
     /// The reason of a state other than `enabled`.
     pub reason: Option<String>,
@@ -112,6 +109,11 @@ pub struct WebhookEndpoint {
 }
 
 impl WebhookEndpoint {
+    /// Returns the refusal of an id that no endpoint has.
+    pub fn absent(id: &str) -> ServiceError {
+        ServiceError::not_found(format!("webhook endpoint '{id}' does not exist"))
+    }
+
     /// Returns the state, if this program knows it.
     pub fn parsed_state(&self) -> Option<WebhookState> {
         WebhookState::parse(&self.state)
@@ -123,14 +125,12 @@ impl WebhookEndpoint {
 pub struct WebhookFilter {
     /// Name of the consumer.
     pub consumer: Option<String>,
-    /// The state.
     pub state: Option<WebhookState>,
 }
 
 /// The address of an endpoint, with what signs messages to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookTarget {
-    /// Id of the endpoint.
     pub endpoint_id: String,
     /// Its address.
     pub url: String,
@@ -145,7 +145,6 @@ pub struct WebhookTarget {
 pub struct WebhookEvent {
     /// The id that its receivers see. An endpoint that has an event of this id gets no second one.
     pub webhook_id: String,
-    /// Its topic.
     pub topic: String,
     /// Name of the consumer whose endpoints get it; `None` for those of all.
     pub consumer: Option<String>,
@@ -156,7 +155,6 @@ pub struct WebhookEvent {
 /// An endpoint with deliveries that are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEndpoint {
-    /// Its id.
     pub id: String,
     /// Its address.
     pub url: String,
@@ -167,7 +165,6 @@ pub struct DueEndpoint {
 /// An endpoint whose due deliveries are claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointRoom {
-    /// Id of the endpoint.
     pub endpoint_id: String,
     /// Number of deliveries at most.
     pub room: i64,
@@ -184,7 +181,6 @@ pub struct ClaimedWebhook {
     pub target: WebhookTarget,
     /// The id that receivers see.
     pub webhook_id: String,
-    /// The topic.
     pub topic: String,
     /// The body.
     pub payload: String,
@@ -196,7 +192,6 @@ pub struct ClaimedWebhook {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the secrets of webhook endpoint '{endpoint_id}': {problem}")]
 pub struct UnreadableEndpoint {
-    /// Its id.
     pub endpoint_id: String,
     /// The reason.
     pub problem: String,
@@ -229,11 +224,9 @@ pub enum WebhookOutcome {
 /// An attempt as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewWebhookAttempt {
-    /// Id of the endpoint.
     pub endpoint_id: String,
     /// The id that receivers see.
     pub webhook_id: String,
-    /// The topic.
     pub topic: String,
     /// The number of the attempt, from 1; 0 for a test event.
     pub attempt: i64,
@@ -248,11 +241,9 @@ pub struct NewWebhookAttempt {
 /// The end of an attempt at a claimed delivery.
 #[derive(Clone, Debug)]
 pub struct WebhookAttemptEnd {
-    /// Id of the delivery.
     pub delivery_id: String,
     /// The number of the claim.
     pub claim: i64,
-    /// The attempt.
     pub attempt: NewWebhookAttempt,
     /// Its meaning.
     pub outcome: WebhookOutcome,
@@ -276,9 +267,7 @@ pub enum RecordedAttempt {
 /// A stored attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookAttempt {
-    /// Its id.
     pub id: String,
-    /// The attempt.
     pub attempt: NewWebhookAttempt,
     /// Its end.
     pub created_at: Timestamp,
@@ -287,13 +276,10 @@ pub struct WebhookAttempt {
 /// The delivery of an event to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookDelivery {
-    /// Its id.
     pub id: String,
     /// The id that receivers see.
     pub webhook_id: String,
-    /// The topic.
     pub topic: String,
-    /// Its state.
     pub state: String,
     /// Attempts since its acceptance, or its last replay.
     pub attempts: i64,

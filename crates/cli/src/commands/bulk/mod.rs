@@ -110,6 +110,7 @@ enum ActionWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum KindWord {
     /// Dead letters
+    #[value(alias = "dead_letters")]
     DeadLetters,
     /// Occurrences of schedules
     Occurrences,
@@ -225,18 +226,10 @@ async fn show_dry_run(body: Value, context: &CommandContext) -> Result<u8, CliEr
 
 /// States what a purge loses, and asks.
 async fn confirm_purge(body: Value, context: &CommandContext) -> Result<(), CliError> {
+    let filter = body["filter"].clone();
     let answer = fetch_dry_run(body, context).await?;
-    let samples = answer["data"]["samples"].as_array().cloned().unwrap_or_default();
-    let mut channels: Vec<_> = samples.iter().map(|row| plain(&row["channel"])).collect();
-    channels.sort_unstable();
-    channels.dedup();
     let matched = plain(&answer["data"]["matched"]);
-    let shown = u64::try_from(samples.len()).unwrap_or(u64::MAX);
-    let others = if answer["data"]["matched"].as_u64() > Some(shown) { " and others" } else { "" };
-    let of = match channels.as_slice() {
-        [] => String::new(),
-        channels => format!(" (of {}{others})", channels.join(", ")),
-    };
+    let of = describe_channels(&filter, &answer["data"]);
     context.output.note(&format!(
         "{matched} dead letters{of} are lost with their payloads, for ever: their work ends as failed, and nothing can \
          requeue it"
@@ -244,9 +237,40 @@ async fn confirm_purge(body: Value, context: &CommandContext) -> Result<(), CliE
     context.confirm(&format!("Delete {matched} dead letters?"))
 }
 
+/// Returns the channels of the rows that match: those that the filter names, else those of the samples.
+fn describe_channels(filter: &Value, dry_run: &Value) -> String {
+    let samples = dry_run["samples"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_named = !filter["channel"].is_null();
+    let mut channels: Vec<_> = match &filter["channel"] {
+        Value::Null => samples.iter().map(|row| plain(&row["channel"])).collect(),
+        Value::Array(names) => names.iter().map(plain).collect(),
+        name => vec![plain(name)],
+    };
+    channels.sort_unstable();
+    channels.dedup();
+    let shown = u64::try_from(samples.len()).unwrap_or(u64::MAX);
+    let has_others = !is_named && dry_run["matched"].as_u64() > Some(shown);
+    match channels.as_slice() {
+        [] => String::new(),
+        channels if has_others => format!(" (of {} and others)", channels.join(", ")),
+        channels => format!(" (of {})", channels.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn purge_names_the_channels_of_its_filter() {
+        let dry_run =
+            json!({"matched": 30, "samples": [{"channel": "b"}, {"channel": "a"}, {"channel": "b"}]});
+        assert_eq!(describe_channels(&json!({"tag": "t"}), &dry_run), " (of a, b and others)");
+        assert_eq!(describe_channels(&json!({"channel": "b"}), &dry_run), " (of b)");
+        assert_eq!(describe_channels(&json!({"channel": ["b", "c"]}), &dry_run), " (of b, c)");
+        let all = json!({"matched": 1, "samples": [{"channel": "a"}]});
+        assert_eq!(describe_channels(&json!({}), &all), " (of a)");
+    }
 
     #[test]
     fn repeated_words_become_lists() {

@@ -86,7 +86,7 @@ pub(crate) struct PauseArgs {
     #[arg(long)]
     reason: String,
     /// Resume them by themselves at this time: an instant, or a time from now such as 30m
-    #[arg(long, value_name = "TIME", value_parser = parse_coming_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_coming_moment)]
     until: Option<String>,
 }
 
@@ -106,10 +106,10 @@ pub(crate) struct BackfillArgs {
     /// Id of the channel
     id: String,
     /// The first instant: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     from: String,
     /// The last instant
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     until: String,
     /// Runs at the same time, 1 unless given, 64 at most
     #[arg(long, value_name = "N")]
@@ -206,7 +206,9 @@ impl ChannelFilterArgs {
 pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Result<u8, CliError> {
     let group = CHANNELS;
     match command {
-        ChannelCommand::List { filter, args } => group.list(&args, &filter.parameters(), context).await,
+        ChannelCommand::List { filter, args } => {
+            group.list_completed(&args, &filter.parameters(), with_pause, context).await
+        }
         ChannelCommand::Get { id } => group.get(&id, context).await,
         ChannelCommand::Create(args) => group.create(&args, context).await,
         ChannelCommand::Update(args) => group.update(&args, context).await,
@@ -291,6 +293,14 @@ async fn change_pause(
     }
     context.output.print(&context.output.change(Some(&answer), "", &sentence)?)?;
     Ok(0)
+}
+
+/// Adds to the status of a paused channel that it is.
+fn with_pause(mut row: Value) -> Value {
+    if row["paused"].is_object() {
+        row["status"] = format!("{}, paused", plain(&row["status"])).into();
+    }
+    row
 }
 
 async fn trigger(id: &str, context: &CommandContext) -> Result<u8, CliError> {

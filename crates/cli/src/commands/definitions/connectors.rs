@@ -46,6 +46,7 @@ const BREAKERS: TableLayout = TableLayout {
     id: "key",
     columns: &[
         TableColumn::new("CHANNEL:CONNECTOR", "key", CellKind::Id),
+        TableColumn::new("HOST", "host", CellKind::Id),
         TableColumn::new("STATE", "state", CellKind::State),
     ],
 };
@@ -180,8 +181,14 @@ async fn test(name: &str, context: &CommandContext) -> Result<u8, CliError> {
 async fn breakers(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(CONNECTORS.path(&["circuit-breakers"]))).await?;
     let breakers = answer["data"]["breakers"].as_object();
-    let rows: Vec<Value> =
+    let mut rows: Vec<Value> =
         breakers.into_iter().flatten().map(|(key, state)| json!({"key": key, "state": state})).collect();
+    // Those of hosts count for every channel.
+    let hosts = answer["data"]["hosts"].as_array().into_iter().flatten();
+    rows.extend(hosts.map(|host| {
+        let key = format!("*:{}", host["connector"].as_str().unwrap_or_default());
+        json!({"key": key, "host": host["host"], "state": host["state"]})
+    }));
     let mut frame = WatchFrame::list(context, &answer, &rows, &BREAKERS, "circuit breakers")?;
     if answer["data"]["enabled"] == json!(false) && frame.note.is_some() {
         frame.note = Some("circuit breakers are off (engine.circuit_breaker.enabled)".to_owned());

@@ -90,7 +90,7 @@ pub(crate) enum ConsumerCommand {
         #[arg(long, value_enum)]
         kind: ConsumerKeyKindArg,
         /// Refuse it from this time on: an instant, or a time from now such as 90d
-        #[arg(long, value_name = "TIME", value_parser = parse_coming_moment)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_coming_moment)]
         expires_at: Option<String>,
     },
     /// Delete a key of a consumer
@@ -112,7 +112,7 @@ pub(crate) struct ConsumerContentArgs {
     #[arg(long, value_name = "LIMIT/PERIOD", value_parser = parse_quota)]
     quota: Option<QuotaArg>,
     /// Refuse it from this time on: an instant, or a time from now such as 90d
-    #[arg(long, value_name = "TIME", value_parser = parse_coming_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_coming_moment)]
     expires_at: Option<String>,
 }
 

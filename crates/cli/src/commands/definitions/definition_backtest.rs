@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use serde_json::{Map, Value, json};
 use svc_client::{ApiRequest, admin_path};
 use svc_toolkit::{write_backtest_junit, write_recorded_case};
 
+use crate::advice::advise;
 use crate::commands::entity::EntityGroup;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE, EXIT_USAGE};
 use crate::moment::parse_moment;
-use crate::output::plain;
+use crate::output::{plain, printable};
 
 /// The time between two looks at a backtest that goes on.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -50,12 +52,12 @@ pub(crate) struct DefinitionBacktestArgs {
     #[arg(long)]
     outcome: Option<String>,
     /// Recorded runs from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     since: Option<String>,
     /// At most so many recorded runs, the newest first
     #[arg(long, default_value_t = 1000, value_name = "N")]
     limit: u64,
-    /// Path below data, input, headers or body that is not compared; several with several options
+    /// Path that is not compared, such as data.at or input.params[1]; several with several options
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
     /// Exit with 1 if a run has a difference of one of these kinds
@@ -87,9 +89,23 @@ impl DefinitionBacktestArgs {
     }
 }
 
-/// Starts a backtest, waits for its end and prints the report. The exit code is 1 for a difference of `--fail-on`,
-/// and 2 for a backtest that did not complete.
+/// Starts a backtest, waits for its end and prints the report. The exit code is 1 for a difference of `--fail-on`
+/// alone, and 2 for a backtest that did not complete, whatever the reason.
 pub(super) async fn run_backtest(
+    group: &EntityGroup,
+    args: &DefinitionBacktestArgs,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let error = match make_backtest(group, args, context).await {
+        Err(CliError::Client(error)) => advise(error, context).await,
+        Err(error) if error.exit_code() != 0 => error,
+        done => return done,
+    };
+    error.write(&mut io::stderr(), context.output.is_verbose);
+    Ok(EXIT_USAGE)
+}
+
+async fn make_backtest(
     group: &EntityGroup,
     args: &DefinitionBacktestArgs,
     context: &CommandContext,
@@ -141,16 +157,24 @@ async fn save_cases(
 ) -> Result<(), CliError> {
     let mut written = 0;
     for group in report["groups"].as_array().into_iter().flatten() {
-        let Some(id) = group["samples"][0]["id"].as_str() else { continue };
+        let (Some(kind), Some(id)) = (kind_of_case(group), group["samples"][0]["id"].as_str()) else {
+            continue;
+        };
         let recording = context.fetch(&ApiRequest::get(admin_path(&["recordings", id]))).await?;
         written += 1;
-        let [kind, subject] = ["kind", "subject"].map(|member| plain(&group[member]));
+        let name = format!("{kind}: {}", plain(&group["subject"]));
         let file = directory.join(format!("{kind}-{written}.case.json"));
-        let saved = write_recorded_case(&recording, &format!("{kind}: {subject}"), workflow, &file);
+        let saved = write_recorded_case(&recording, &name, workflow, &file);
         saved.map_err(|cause| CliError::Input { place: "--cases".to_owned(), cause })?;
     }
     context.output.note(&format!("Wrote {written} test case(s) to {}.", directory.display()));
     Ok(())
+}
+
+/// Returns the kind of a group of which a case is made: one of the known ones, because a file is named by it. A run that
+/// cannot be compared expects nothing that a case could hold.
+fn kind_of_case(group: &Value) -> Option<&'static str> {
+    KINDS.into_iter().find(|kind| group["kind"] == *kind && *kind != "not-comparable")
 }
 
 /// Describes a backtest that has ended, for people.
@@ -158,7 +182,7 @@ fn describe(backtest: &Value) -> String {
     let report = &backtest["report"];
     let mut text = format!("{}: {} recorded runs\n", plain(&backtest["state"]), plain(&backtest["done"]));
     if let Some(reason) = backtest["reason"].as_str() {
-        let _ = writeln!(text, "  {reason}");
+        let _ = writeln!(text, "  {}", printable(reason));
     }
     for kind in KINDS {
         let count = report["kinds"][kind].as_u64().unwrap_or_default();
@@ -189,12 +213,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn files_of_cases_have_known_names() {
+        let kind = |kind: &str| kind_of_case(&json!({ "kind": kind }));
+        assert_eq!(kind("new-call"), Some("new-call"));
+        for other in ["not-comparable", "../../new-call", ""] {
+            assert_eq!(kind(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn report_is_described_by_kinds_and_groups() {
-        let backtest = json!({"state": "completed", "done": 3, "report": {"runs": 3,
+        let backtest = json!({"state": "completed", "done": 3, "reason": "a\u{1b}[2J", "report": {"runs": 3,
             "kinds": {"same": 2, "different-answer": 1},
             "groups": [{"kind": "different-answer", "subject": "data.sum", "runs": 1,
                 "samples": [{"id": "r", "run_key": "k", "lines": ["data.sum: expected 1, got 2"]}]}]}});
-        let expected = "completed: 3 recorded runs\n        2  same\n        1  different-answer\n\n\
+        let expected = "completed: 3 recorded runs\n  a\\u{1b}[2J\n        2  same\n        1  different-answer\n\n\
             different-answer: data.sum (1 run(s))\n  run k\n    data.sum: expected 1, got 2\n";
         assert_eq!(describe(&backtest), expected);
     }

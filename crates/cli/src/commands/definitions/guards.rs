@@ -76,9 +76,22 @@ pub(super) async fn show_stats(args: &ChannelStatsArgs, context: &CommandContext
     let draw = async || {
         let answer = context.fetch(&ApiRequest::get(CHANNELS.path(&[&args.id, "stats"]))).await?;
         let refusals = answer["data"]["refusals"].as_array().cloned().unwrap_or_default();
-        WatchFrame::list(context, &answer, &refusals, &REFUSALS, "refusals")
+        let frame = WatchFrame::list(context, &answer, &refusals, &REFUSALS, "refusals")?;
+        let unserved = describe_unserved(&answer["data"]).filter(|_| context.output.is_table());
+        Ok(WatchFrame { note: unserved.or(frame.note), ..frame })
     };
     args.watch.show(context, draw).await
+}
+
+/// Returns why a channel refuses every request, whatever its guards say; `None` for one that serves.
+fn describe_unserved(stats: &Value) -> Option<String> {
+    match (stats["quarantined"].as_str(), stats["served"].as_bool()) {
+        (Some(reason), _) => Some(format!(
+            "the channel is quarantined on this node and refuses every request with 503: {reason}"
+        )),
+        (None, Some(false)) => Some("the channel does not serve on this node".to_owned()),
+        (None, _) => None,
+    }
 }
 
 /// Shows the use of the quota of a channel, over all nodes.

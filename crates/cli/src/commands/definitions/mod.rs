@@ -1,4 +1,4 @@
-//! Commands of workflows, channels, connectors, consumers and packages, with the steps they have in common.
+//! Commands of workflows, channels, connectors, consumers, plugins and packages, with the steps they have in common.
 
 pub(crate) mod channels;
 mod connector_calls;
@@ -11,6 +11,7 @@ mod impact;
 mod import;
 mod lifecycle;
 pub(crate) mod packages;
+pub(crate) mod plugins;
 pub(crate) mod rollout;
 mod validation;
 mod workflow_stats;

@@ -9,6 +9,7 @@ use svc_client::ApiRequest;
 use super::workflows::{WORKFLOWS, parse_object};
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
+use crate::output::printable;
 
 /// Time between two looks of `watch`.
 const POLL: Duration = Duration::from_secs(2);
@@ -149,8 +150,10 @@ fn describe(rollout: &Value) -> String {
             figures["stable"]["errors"],
             figures["stable"]["runs"]
         ));
-        if let Some(ratio) = figures["p99_ratio"].as_f64() {
-            parts.push(format!("99th percentile {ratio:.2} times its"));
+        for (name, percentile) in [("p99_ratio", "99th"), ("p90_ratio", "90th"), ("p50_ratio", "50th")] {
+            if let Some(ratio) = figures[name].as_f64() {
+                parts.push(format!("{percentile} percentile {ratio:.2} times its"));
+            }
         }
     }
     let shadows = &canary["shadows"];
@@ -158,7 +161,7 @@ fn describe(rollout: &Value) -> String {
         parts.push(format!("{} of {} compared runs differ", shadows["different"], shadows["runs"]));
         parts.extend(list_kinds(&shadows["node"]));
     }
-    parts.join(", ")
+    printable(&parts.join(", "))
 }
 
 /// Returns the kinds of differences that the node counted.
@@ -178,10 +181,11 @@ mod tests {
             "versions": [{"version": 2, "rollout_percentage": 25}, {"version": 1, "rollout_percentage": 75}],
             "canary": {"state": "watching", "step": 1, "steps": [10, 25], "reason": null, "stable_version": 1,
                 "figures": {"canary": {"runs": 300, "errors": 2}, "stable": {"runs": 900, "errors": 5},
-                    "p99_ratio": 1.234}},
+                    "p99_ratio": 1.234, "p90_ratio": 1.0, "p50_ratio": 0.987}},
         });
         let expected = "version 2 serves 25 %, version 1 serves 75 %, watching at step 2 of 2, 2 of 300 runs failed, \
-             of version 1 5 of 900, 99th percentile 1.23 times its";
+             of version 1 5 of 900, 99th percentile 1.23 times its, 90th percentile 1.00 times its, \
+             50th percentile 0.99 times its";
         assert_eq!(describe(&rollout), expected);
         let shadow = json!({
             "versions": [{"version": 2, "rollout_percentage": 0}, {"version": 1, "rollout_percentage": 100}],
@@ -193,5 +197,7 @@ mod tests {
         assert_eq!(describe(&shadow), expected);
         let plain = json!({"versions": [{"version": 1, "rollout_percentage": 100}], "canary": null});
         assert_eq!(describe(&plain), "version 1 serves 100 %, no rollout moves by itself");
+        let hostile = json!({"versions": [], "canary": {"state": "paused", "reason": "a\u{1b}[2J"}});
+        assert_eq!(describe(&hostile), "paused at step 1 of 0, a\\u{1b}[2J");
     }
 }

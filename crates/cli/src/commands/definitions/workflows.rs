@@ -122,6 +122,9 @@ pub(crate) enum WorkflowCommand {
         /// The share in percent
         #[arg(short, long, visible_alias = "rollout", value_name = "PERCENT")]
         percentage: u8,
+        /// End a rollout that moves by itself
+        #[arg(long = "override")]
+        overrides: bool,
         /// Leave what is served as it is until `engine reload`
         #[arg(long)]
         defer_reload: bool,
@@ -191,9 +194,12 @@ pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> R
         WorkflowCommand::Impact { id } => show_impact(&group, &id, context).await,
         WorkflowCommand::Stats(args) => show_stats(&args, context).await,
         WorkflowCommand::Validate(args) => group.validate(&args, context).await,
-        WorkflowCommand::Rollout { id, percentage, defer_reload } => {
-            let request = ApiRequest::patch(group.path(&[&id, "rollout"]));
-            let request = request.json(&json!({"rollout_percentage": percentage}))?;
+        WorkflowCommand::Rollout { id, percentage, overrides, defer_reload } => {
+            let mut body = json!({"rollout_percentage": percentage});
+            if overrides {
+                body["override"] = true.into();
+            }
+            let request = ApiRequest::patch(group.path(&[&id, "rollout"])).json(&body)?;
             let request = if defer_reload { request.query("reload", "defer") } else { request };
             let before = if context.output.is_table() { shares(&id, context).await? } else { Vec::new() };
             let answer = context.fetch(&request).await?;

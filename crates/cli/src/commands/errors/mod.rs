@@ -38,8 +38,8 @@ const RECENT: TableLayout = TableLayout {
 /// The filters by the cause of a failure.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FailureFilterArgs {
-    /// Show those of channels with this tag alone
-    #[arg(long)]
+    /// Show those of channels with one of these tags alone, separated by commas
+    #[arg(long, value_name = "TAGS")]
     tag: Option<String>,
     /// Show those of these workflows alone, separated by commas
     #[arg(long, value_name = "IDS")]
@@ -59,6 +59,11 @@ pub(crate) struct FailureFilterArgs {
 }
 
 impl FailureFilterArgs {
+    /// Returns `true` if a run meets the filter only once it has run.
+    pub(crate) fn is_met_late(&self) -> bool {
+        [&self.task, &self.error_code, &self.error_group].iter().any(|word| word.is_some())
+    }
+
     /// Adds the filters to a request.
     pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
         request
@@ -98,10 +103,10 @@ pub(crate) struct ErrorListArgs {
     #[command(flatten)]
     failures: FailureFilterArgs,
     /// Count failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     since: Option<String>,
     /// Count failures before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     until: Option<String>,
     /// Show the counts of the last hour, which are cheap whatever the number of failures
     #[arg(long, conflicts_with_all = [

@@ -49,10 +49,10 @@ pub(crate) struct AuditListArgs {
     #[arg(long)]
     principal: Option<String>,
     /// Show changes from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, visible_alias = "since", value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, visible_alias = "since", value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     start_time: Option<String>,
     /// Show changes before this time
-    #[arg(long, visible_alias = "until", value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, visible_alias = "until", value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     end_time: Option<String>,
     /// Go on behind this position
     #[arg(long)]

@@ -62,18 +62,16 @@ fn lines(data: &Value) -> String {
     let (traffic, counts, totals) = (&data["traffic"], &data["counts"], &data["tree"]["totals"]);
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let latency = traffic["p99_ms"].as_f64().map_or_else(|| "-".to_owned(), |p99| format!("{p99:.1} ms"));
-    let waiting: u64 = ["waiting_paused", "waiting_scheduled", "waiting_share", "waiting_retrying"]
-        .iter()
-        .filter_map(|name| counts[*name].as_u64())
-        .sum();
+    let sum = |names: &[&str]| names.iter().filter_map(|name| counts[*name].as_u64()).sum::<u64>();
+    let waiting = sum(&["waiting_paused", "waiting_scheduled", "waiting_share", "waiting_retrying"]);
+    let dead = sum(&["dead_letters_waiting", "dead_letters_exhausted"]);
     let mut text = format!(
-        "{}  {:.1}/s  errors {:.1}/s  p99 {latency}  queue {}  waiting {waiting}  due {}  dead {}  restarts {}  quarantined {}\n",
+        "{}  {:.1}/s  errors {:.1}/s  p99 {latency}  queue {}  waiting {waiting}  due {}  dead {dead}  restarts {}  quarantined {}\n",
         plain(&data["at"]),
         number(&traffic["requests"]),
         number(&traffic["errors"]),
         plain(&counts["queue_depth"]),
         plain(&counts["occurrences_due"]),
-        plain(&counts["dead_letters_exhausted"]),
         plain(&totals["restarts"]),
         plain(&counts["channels_quarantined"]),
     );
@@ -98,7 +96,7 @@ mod tests {
     fn event_is_a_line_and_its_failed_runs() {
         let data = json!({"at": "2026-01-02T12:00:00Z", "traffic": {"requests": 12.5, "errors": 1, "p99_ms": 20.25},
             "counts": {"queue_depth": 3, "waiting_paused": 2, "waiting_share": 1, "occurrences_due": 0,
-                "dead_letters_exhausted": 4, "channels_quarantined": 0},
+                "dead_letters_waiting": 3, "dead_letters_exhausted": 1, "channels_quarantined": 0},
             "tree": {"totals": {"restarts": 5}},
             "runs": [{"status": "completed"},
                 {"status": "failed", "channel": "orders", "id": "a", "error_code": "HTTP_ERROR"}]});

@@ -120,7 +120,7 @@ pub(crate) enum WebhookCommand {
         /// Id of the endpoint
         id: String,
         /// An instant, or a time ago such as 2h
-        #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
         since: String,
         /// Dead letters alone
         #[arg(long)]

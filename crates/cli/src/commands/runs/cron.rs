@@ -12,7 +12,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, member, plain};
-use crate::paging::{OrderArgs, PageArgs};
+use crate::paging::{CountArgs, OrderArgs, PageArgs};
 use crate::watch::{WatchArgs, WatchFrame};
 
 const SCHEDULES: TableLayout = TableLayout {
@@ -120,16 +120,18 @@ pub(crate) struct OccurrenceListArgs {
     #[command(flatten)]
     runs: RunFilterArgs,
     /// Show those due at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     since: Option<String>,
     /// Show those due at this time or earlier
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     until: Option<String>,
     /// Go on behind this position
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
     order: OrderArgs,
+    #[command(flatten)]
+    counts: CountArgs,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -140,7 +142,7 @@ pub(crate) struct WhyArgs {
     /// Id of the channel
     channel: String,
     /// The instant, by default now: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     at: Option<String>,
 }
 
@@ -183,7 +185,7 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
                 .optional("until", args.until)
                 .optional("cursor", args.cursor);
             let request = args.order.add_to(args.runs.add_to(args.failures.add_to(request)));
-            let request = args.page.add_to(request);
+            let request = args.page.add_to(args.counts.add_to(request));
             show_page(request, &OCCURRENCES, "occurrences", context).await
         }
         CronCommand::Get { id } => {

@@ -11,7 +11,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
-use crate::paging::{OrderArgs, PageArgs};
+use crate::paging::{CountArgs, OrderArgs, PageArgs};
 
 const LETTERS: TableLayout = TableLayout {
     id: "id",
@@ -42,16 +42,18 @@ pub(crate) enum DeadLetterCommand {
         #[command(flatten)]
         runs: Box<RunFilterArgs>,
         /// Show those of failures from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
-        #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
         since: Option<String>,
         /// Show those of failures before this time
-        #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
         until: Option<String>,
         /// Go on behind this position
         #[arg(long)]
         cursor: Option<String>,
         #[command(flatten)]
         order: OrderArgs,
+        #[command(flatten)]
+        counts: CountArgs,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -70,14 +72,25 @@ pub(crate) enum DeadLetterCommand {
 /// Runs a command of dead letters.
 pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) -> Result<u8, CliError> {
     match command {
-        DeadLetterCommand::List { channel, exhausted, failures, runs, since, until, cursor, order, page } => {
+        DeadLetterCommand::List {
+            channel,
+            exhausted,
+            failures,
+            runs,
+            since,
+            until,
+            cursor,
+            order,
+            counts,
+            page,
+        } => {
             let request = ApiRequest::get(admin_path(&["trace-dlq"]))
                 .optional("channel", channel)
                 .optional("exhausted", exhausted)
                 .optional("since", since)
                 .optional("until", until)
                 .optional("cursor", cursor);
-            let request = order.add_to(runs.add_to(failures.add_to(request)));
+            let request = counts.add_to(order.add_to(runs.add_to(failures.add_to(request))));
             show_page(page.add_to(request), &LETTERS, "dead letters", context).await
         }
         DeadLetterCommand::Get(ids) => {

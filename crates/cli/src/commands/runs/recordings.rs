@@ -7,7 +7,7 @@ use crate::commands::entity::{show_page, show_record};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::moment::parse_moment;
-use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::output::{CellKind, TableColumn, TableLayout, json_line, plain};
 use crate::paging::PageArgs;
 
 const RECORDINGS: TableLayout = TableLayout {
@@ -80,10 +80,10 @@ pub(crate) struct RecordingFilterArgs {
     #[arg(long)]
     outcome: Option<String>,
     /// Those written from this time on: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     since: Option<String>,
     /// Those written before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     until: Option<String>,
 }
 
@@ -138,7 +138,7 @@ async fn export(filter: &RecordingFilterArgs, limit: u64, context: &CommandConte
             printed += 1;
             let Some(id) = row["id"].as_str() else { continue };
             let answer = context.fetch(&ApiRequest::get(admin_path(&["recordings", id]))).await?;
-            context.output.print(&format!("{}\n", answer["data"]))?;
+            context.output.print(&json_line(&answer["data"]))?;
         }
     }
     Ok(0)

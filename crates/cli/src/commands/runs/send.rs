@@ -125,10 +125,10 @@ pub(super) fn data_path(channel: &str) -> String {
     }
 }
 
-/// Shows the answer of a channel: JSON as the format has it, anything else byte for byte.
+/// Shows the answer of a channel: JSON as the format has it, anything else byte for byte but on a terminal.
 fn show(response: &ApiResponse, context: &CommandContext) -> Result<u8, CliError> {
     let Ok(body) = response.json::<Value>() else {
-        context.output.print_bytes(&response.body)?;
+        context.output.print_answer(&response.body)?;
         return Ok(0);
     };
     let text = if context.output.is_quiet { message_id(&body) } else { context.output.document(&body)? };

@@ -9,14 +9,17 @@ use super::trace_wait::has_ended;
 
 /// Time for which a row is remembered beyond the newest one: rows of the same moment may become visible late.
 const GRACE: TimeDelta = TimeDelta::seconds(10);
+/// The same for a filter that a row meets late, such as by its status: a run is created long before it fails.
+const LATE: TimeDelta = TimeDelta::minutes(10);
 /// Time after which a run without an end is not waited for any longer.
 const PATIENCE: TimeDelta = TimeDelta::hours(1);
 
 type Instant = DateTime<FixedOffset>;
 
 /// The rows that were shown already.
-#[derive(Default)]
 pub(super) struct TraceTail {
+    /// Time for which a row is remembered, and may become visible late.
+    grace: TimeDelta,
     newest: Option<Instant>,
     /// Creation up to which all rows were there before and are not of interest.
     floor: Option<Instant>,
@@ -30,7 +33,18 @@ struct ShownTrace {
     has_ended: bool,
 }
 
+impl Default for TraceTail {
+    fn default() -> Self {
+        Self { grace: GRACE, newest: None, floor: None, shown: HashMap::new() }
+    }
+}
+
 impl TraceTail {
+    /// Creates the tail of a filter that rows meet late.
+    pub(super) fn patient() -> Self {
+        Self { grace: LATE, ..Self::default() }
+    }
+
     /// Marks the rows that were there before. If older ones follow, none of them is of interest.
     pub(super) fn skip(&mut self, rows: &[Value], has_more: bool) {
         self.take(rows);
@@ -45,9 +59,10 @@ impl TraceTail {
             let status = row["status"].as_str().unwrap_or_default().to_owned();
             let is_known = match self.shown.get(id) {
                 Some(shown) => shown.status == status,
+                // One that had ended was forgotten; an open one that is older brings its page back.
                 None => {
                     self.floor.is_some_and(|floor| created_at <= floor)
-                        || self.oldest_of_interest().is_some_and(|oldest| created_at < oldest)
+                        || self.newest.is_some_and(|newest| created_at < newest - self.grace)
                 }
             };
             if !is_known {
@@ -64,7 +79,12 @@ impl TraceTail {
     /// Returns `true` if the page behind these rows cannot hold anything new.
     pub(super) fn reaches(&self, rows: &[Value]) -> bool {
         let oldest = rows.last().and_then(created_at);
-        match (oldest, self.oldest_of_interest()) {
+        let interest = match self.newest {
+            // What comes late may be older than the first page.
+            None if self.grace > GRACE => rows.first().and_then(created_at).map(|newest| newest - self.grace),
+            _ => self.oldest_of_interest(),
+        };
+        match (oldest, interest) {
             (Some(oldest), Some(interest)) => oldest < interest,
             _ => true,
         }
@@ -74,14 +94,14 @@ impl TraceTail {
     fn oldest_of_interest(&self) -> Option<Instant> {
         let newest = self.newest?;
         let open = self.shown.values().filter(|shown| !shown.has_ended).map(|shown| shown.created_at).min();
-        let oldest = open.map_or(newest - GRACE, |open| open.min(newest - GRACE));
+        let oldest = open.map_or(newest - self.grace, |open| open.min(newest - self.grace));
         Some(self.floor.map_or(oldest, |floor| oldest.max(floor)))
     }
 
     fn forget(&mut self) {
-        let Some(newest) = self.newest else { return };
+        let (Some(newest), grace) = (self.newest, self.grace) else { return };
         self.shown.retain(|_, shown| {
-            let period = if shown.has_ended { GRACE } else { PATIENCE };
+            let period = if shown.has_ended { grace } else { PATIENCE };
             shown.created_at >= newest - period
         });
     }
@@ -129,6 +149,32 @@ mod tests {
             ])),
             ["late"]
         );
+    }
+
+    #[test]
+    fn old_open_row_brings_back_no_ended_ones() {
+        let mut tail = TraceTail::default();
+        let before = [row("c", 100, "completed"), row("b", 50, "completed"), row("paused", 0, "pending")];
+        tail.skip(&before, false);
+        assert!(tail.take(&before).is_empty());
+        let [newest, ended, _] = before;
+        assert_eq!(ids(&tail.take(&[newest, ended, row("paused", 0, "completed")])), ["paused"]);
+    }
+
+    #[test]
+    fn patient_tail_shows_what_fails_late() {
+        let mut tail = TraceTail::patient();
+        let before = [row("b", 700, "failed"), row("a", 500, "failed")];
+        assert!(!tail.reaches(&before), "an older one may fail yet");
+        tail.skip(&before, false);
+        let late = [
+            row("c", 710, "failed"),
+            row("b", 700, "failed"),
+            row("a", 500, "failed"),
+            row("late", 400, "failed"),
+        ];
+        assert_eq!(ids(&tail.take(&late)), ["late", "c"]);
+        assert!(tail.take(&late).is_empty());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::input::InputArgs;
 use crate::moment::parse_moment;
 use crate::output::{CellKind, TableColumn, TableLayout, json_line, member, plain};
-use crate::paging::{PageArgs, SortArgs};
+use crate::paging::{CountArgs, OrderArgs, PageArgs, SortArgs};
 use crate::watch::parse_interval;
 
 /// Rows of a page of the live tail.
@@ -107,10 +107,10 @@ pub(crate) struct TraceFilterArgs {
     #[command(flatten)]
     failures: FailureFilterArgs,
     /// Show those created at this time or later: RFC 3339, or a time ago such as 15m, 2h, 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     since: Option<String>,
     /// Show those created before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_moment)]
     until: Option<String>,
 }
 
@@ -129,7 +129,11 @@ pub(crate) struct TraceListArgs {
     #[arg(long)]
     include_total: bool,
     #[command(flatten)]
+    counts: CountArgs,
+    #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    order: OrderArgs,
     #[command(flatten)]
     sort: SortArgs,
 }
@@ -164,6 +168,14 @@ pub(crate) struct FollowArgs {
 }
 
 impl TraceFilterArgs {
+    /// Returns `true` if a run may meet the filter long after its creation.
+    fn is_met_late(&self) -> bool {
+        // Completed runs are many: those of long ones are not worth reading all again at each look.
+        self.status.as_ref().is_some_and(|status| status != "completed")
+            || self.min_duration_ms.is_some()
+            || self.failures.is_met_late()
+    }
+
     fn request(&self) -> ApiRequest {
         let request = ApiRequest::get(admin_path(&["traces"]))
             .optional("status", self.status.as_deref())
@@ -185,6 +197,7 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
             let (total, attempts) = (args.include_total.then_some(true), args.attempts.then_some(true));
             let request = args.filter.request().optional("cursor", args.cursor);
             let request = request.optional("attempts", attempts).optional("include_total", total);
+            let request = args.order.add_to(args.counts.add_to(request));
             let request = args.sort.add_to(args.page.add_to(request));
             show_page_of(request, &TRACES, "traces", with_error, context).await
         }
@@ -274,7 +287,7 @@ fn with_error(mut row: Value) -> Value {
 
 /// Prints a line for each trace that comes, and another when its state changes.
 async fn follow(args: &FollowArgs, context: &CommandContext) -> Result<u8, CliError> {
-    let mut tail = TraceTail::default();
+    let mut tail = if args.filter.is_met_late() { TraceTail::patient() } else { TraceTail::default() };
     let (before, has_more) = tail_rows(args, &tail, context).await?;
     tail.skip(&before, has_more);
     let mut remaining = args.count.unwrap_or(usize::MAX);

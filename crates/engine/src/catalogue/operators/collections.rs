@@ -23,7 +23,7 @@ pub(super) static ARRAY: [Operator; 12] = [
     Operator::new("none", (2, 2), "Tells whether an expression is true for no element")
         .strict()
         .shows(r#"{"none": [[1, 2], {"==": [{"var": ""}, 3]}]}"#, "true"),
-    Operator::new("merge", (0, MANY), "One array of its operands; an array among them gives its elements")
+    Operator::new("merge", (0, MANY), "One array of its operands; an array among them gives its elements, and null is left out")
         .shows(r#"{"merge": [[1, 2], 3, [4]]}"#, "[1, 2, 3, 4]"),
     Operator::new("sort", (1, MANY), "The elements in order; false as the second operand reverses it, a third is the expression to sort by")
         .strict()

@@ -111,8 +111,8 @@ pub(super) static ARITHMETIC: [Operator; 15] = [
     Operator::new("min", (1, MANY), "The least number").shows(r#"{"min": [3, 1, 2]}"#, "1"),
     Operator::new("max", (1, MANY), "The greatest number").shows(r#"{"max": [3, 1, 2]}"#, "3"),
     Operator::new("abs", (1, MANY), "The number without its sign").shows(r#"{"abs": -2}"#, "2"),
-    Operator::new("ceil", (1, MANY), "The next integer above").shows(r#"{"ceil": 1.2}"#, "2"),
-    Operator::new("floor", (1, MANY), "The next integer below").shows(r#"{"floor": 1.8}"#, "1"),
+    Operator::new("ceil", (1, MANY), "The next integer above, within 64 bits").shows(r#"{"ceil": 1.2}"#, "2"),
+    Operator::new("floor", (1, MANY), "The next integer below, within 64 bits").shows(r#"{"floor": 1.8}"#, "1"),
     Operator::new(
         "round",
         (1, 3),

@@ -15,7 +15,7 @@ pub(super) static TEXT: [Operator; 14] = [
     Operator::new(
         "length",
         (1, 1),
-        "The characters of a text, the elements of an array or the members of an object",
+        "The characters of a text, or the elements of an array",
     )
     .strict()
     .shows(r#"{"length": [{"var": "data.items"}]}"#, "2")

@@ -13,7 +13,7 @@ use crate::workflow::loop_spec::{Loop, LoopList, parse_loop};
 use crate::workflow::program::{
     CompiledStep, Composite, FanOut, GroupFrame, GroupMembers, GuardedTask, Program, StepAction, StepNames,
 };
-use crate::workflow::retry_spec::{StepBounds, TaskRetry};
+use crate::workflow::retry_spec::{StepBounds, TaskRetry, required_key};
 
 /// The function that the records of a group with a frame name.
 const GROUP: &str = "group";
@@ -116,7 +116,12 @@ impl Assembly<'_> {
         if retry.is_none() && timeout.is_none() {
             return Ok(call.into());
         }
-        Ok(StepAction::Guarded(Box::new(GuardedTask { call, retry, timeout })))
+        let key = required_key(&self.engine.catalogue, fields(task.element)).filter(|_| retry.is_some());
+        let key = key.map(|key| {
+            let key = self.engine.evaluator.compile_for(ResultUse::Value, key, SecretPolicy::Allowed);
+            key.map_err(|message| self.invalid(&format!("{input_at}.idempotency_key"), message))
+        });
+        Ok(StepAction::Guarded(Box::new(GuardedTask { call, retry, key: key.transpose()?, timeout })))
     }
 
     /// Compiles the expression of a list. Its elements are in the records of the run.

@@ -141,7 +141,7 @@ pub(super) fn beginning(sql: &str, database: DatabaseKind) -> Beginning<'_> {
 }
 
 /// Returns the text behind the comment that it begins with.
-fn behind_comment(text: &str, nests: bool) -> &str {
+pub(super) fn behind_comment(text: &str, nests: bool) -> &str {
     let (mut rest, mut depth) = (text, 0_u32);
     loop {
         if let Some(inside) = rest.strip_prefix("/*").filter(|_| nests || depth == 0) {

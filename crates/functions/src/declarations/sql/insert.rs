@@ -2,10 +2,13 @@
 
 use svc_model::config::connector::DatabaseKind;
 
-use super::effect::{beginning, in_word};
+use super::effect::{beginning, behind_comment, in_word};
 
 /// The first words of statements that insert rows.
 const INSERTS: [&str; 2] = ["INSERT", "REPLACE"];
+
+/// The words that a statement may begin with behind its common table expressions.
+const MAIN_WORDS: [&str; 6] = ["SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE"];
 
 /// Words between the first word and the table: conflict clauses of SQLite, priorities of MySQL.
 const BETWEEN: [&str; 11] = [
@@ -25,10 +28,8 @@ const BETWEEN: [&str; 11] = [
 /// Returns true for an `INSERT` or `REPLACE`, as MySQL or SQLite read it.
 #[must_use]
 pub fn is_insert(sql: &str) -> bool {
-    [DatabaseKind::MySql, DatabaseKind::Sqlite].into_iter().any(|database| {
-        let (word, _) = split_word(beginning(sql, database).rest);
-        INSERTS.iter().any(|insert| word.eq_ignore_ascii_case(insert))
-    })
+    let beginnings = [beginning(sql, DatabaseKind::MySql).rest, behind_with(sql)];
+    beginnings.into_iter().any(|rest| is_one_of(split_word(rest).0, &INSERTS))
 }
 
 /// Returns the name of the table that a statement of SQLite inserts into, without quotes and schema; `None` for a
@@ -36,14 +37,14 @@ pub fn is_insert(sql: &str) -> bool {
 #[must_use]
 pub fn inserted_table(sql: &str) -> Option<String> {
     let skip = |sql| beginning(sql, DatabaseKind::Sqlite).rest;
-    let (first, mut rest) = split_word(skip(sql));
-    if !INSERTS.iter().any(|insert| first.eq_ignore_ascii_case(insert)) {
+    let (first, mut rest) = split_word(behind_with(sql));
+    if !is_one_of(first, &INSERTS) {
         return None;
     }
     loop {
         rest = skip(rest);
         let (word, after) = split_word(rest);
-        if !BETWEEN.iter().any(|between| word.eq_ignore_ascii_case(between)) {
+        if !is_one_of(word, &BETWEEN) {
             break;
         }
         rest = after;
@@ -53,6 +54,40 @@ pub fn inserted_table(sql: &str) -> Option<String> {
         Some(table) => split_name(skip(table)).map(|(table, _)| table),
         None => Some(name),
     }
+}
+
+/// Returns a statement of SQLite from its first word on, which is behind its common table expressions.
+fn behind_with(sql: &str) -> &str {
+    let first = beginning(sql, DatabaseKind::Sqlite).rest;
+    let (word, mut rest) = split_word(first);
+    if !word.eq_ignore_ascii_case("WITH") {
+        return first;
+    }
+    let mut depth = 0_usize;
+    while let Some(next) = rest.chars().next() {
+        let (word, after) = split_word(rest);
+        if depth == 0 && is_one_of(word, &MAIN_WORDS) {
+            return rest;
+        }
+        let behind_next = rest.get(next.len_utf8()..).unwrap_or_default();
+        rest = match next {
+            '-' if behind_next.starts_with('-') => rest.split_once('\n').map_or("", |(_, after)| after),
+            '/' if behind_next.starts_with('*') => behind_comment(rest, false),
+            '"' | '`' | '\'' | '[' => split_name(rest).map_or("", |(_, after)| after),
+            _ if !word.is_empty() => after,
+            _ => behind_next,
+        };
+        match next {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    rest
+}
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Splits a text behind the word that it begins with, which is empty if there is none.
@@ -96,6 +131,15 @@ mod tests {
             ("-- x\nINSERT /* y */ INTO \"a \"\"b\"\"\" (c) SELECT 1", Some("a \"b\"")),
             ("INSERT INTO [a b] . [c d] VALUES (1)", Some("c d")),
             ("INSERT INTO `t` VALUES (1)", Some("t")),
+            ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", Some("t")),
+            (
+                "with recursive \"a (\"(n) AS (SELECT ') INSERT INTO u' /* ) */), b AS NOT MATERIALIZED (VALUES (1))
+                 -- insert into v
+                 REPLACE INTO main.t SELECT * FROM b",
+                Some("t"),
+            ),
+            ("WITH x AS (SELECT 1) UPDATE t SET a = 1", None),
+            ("WITH x AS (SELECT 1", None),
             ("UPDATE t SET a = 1", None),
             ("SELECT 'INSERT INTO t'", None),
             ("INSERT INTO \"open", None),
@@ -111,6 +155,7 @@ mod tests {
             "INSERT INTO t VALUES (1)",
             "# x\nreplace into t values (1)",
             "/*!50000 insert */ into t values (1)",
+            "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x",
         ] {
             assert!(is_insert(sql), "{sql}");
         }

@@ -5,7 +5,7 @@
 
 use svc_model::config::connector::DatabaseKind;
 
-use super::effect::{beginning, in_word, words};
+use super::effect::{beginning, first_word, in_word, words};
 
 /// First words of statements that read.
 const READS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"];
@@ -52,9 +52,7 @@ pub fn check_read_only(sql: &str, database: DatabaseKind) -> Result<(), String> 
     };
     if !reads {
         let shown = if word.is_empty() { "this" } else { &word };
-        return Err(format!(
-            "query: db_read takes statements that read, such as SELECT; {shown} is for db_write"
-        ));
+        return Err(format!("query: {}", for_db_write(shown)));
     }
     if database == DatabaseKind::MySql && writes_a_file(sql) {
         return Err("query: db_read writes no file: OUTFILE and DUMPFILE are not taken".to_owned());
@@ -62,13 +60,65 @@ pub fn check_read_only(sql: &str, database: DatabaseKind) -> Result<(), String> 
     Ok(())
 }
 
+fn for_db_write(word: &str) -> String {
+    format!("db_read takes statements that read, such as SELECT; {word} is for db_write")
+}
+
 /// Returns the reason why no database takes a statement as one that reads; `None` if one of them does, as the author's
 /// process does not know which one is behind the connector.
 pub(super) fn refused_everywhere(sql: &str) -> Option<String> {
+    if let Some(word) = write_of_with(sql) {
+        return Some(for_db_write(word));
+    }
     let kinds = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
     let mut reasons = kinds.map(|database| check_read_only(sql, database).err()).into_iter();
     let reason = reasons.next().flatten().filter(|_| reasons.all(|reason| reason.is_some()))?;
     Some(reason.strip_prefix("query: ").unwrap_or(&reason).to_owned())
+}
+
+/// Returns the write in or behind the queries of a `WITH`, which every database refuses in a read-only transaction. A text
+/// with comments, backslashes or quotes of dollars is not looked into.
+fn write_of_with(sql: &str) -> Option<&'static str> {
+    let is_with = first_word(sql, DatabaseKind::Postgres).eq_ignore_ascii_case("WITH");
+    // A number behind it makes a parameter of a dollar.
+    let has_dollar_quotes =
+        sql.split('$').skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    if !is_with || has_dollar_quotes || ["--", "/*", "#", "\\"].iter().any(|mark| sql.contains(mark)) {
+        return None;
+    }
+    let plain = without_quoted(&sql.to_ascii_uppercase());
+    let words: Vec<&str> = words(&plain).collect();
+    (1..words.len()).find_map(|at| {
+        let (before, behind) = words.split_at(at);
+        match behind {
+            ["INSERT", "INTO", ..] => Some("INSERT"),
+            ["DELETE", "FROM", ..] => Some("DELETE"),
+            ["MERGE", "INTO", ..] => Some("MERGE"),
+            ["REPLACE", "INTO", ..] => Some("REPLACE"),
+            // Not the lock of `FOR UPDATE` and `FOR NO KEY UPDATE`.
+            ["UPDATE", rest @ ..] if !matches!(before, [.., "FOR" | "KEY"]) => {
+                // A table of one or two names, with ONLY before it and an alias behind it.
+                rest.iter().take(6).any(|word| *word == "SET").then_some("UPDATE")
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Returns a statement with a letter for each character between quotes.
+fn without_quoted(sql: &str) -> String {
+    let mut within = None;
+    let plain = sql.chars().map(|character| match within {
+        Some(quote) => {
+            within = within.filter(|_| character != quote);
+            'x'
+        }
+        None => {
+            within = Some(character).filter(|character| matches!(character, '\'' | '"' | '`'));
+            character
+        }
+    });
+    plain.collect()
 }
 
 /// Returns true if a pragma only informs: `[schema.]name`, and no value is assigned to it.
@@ -116,6 +166,25 @@ mod tests {
             Some("db_read takes statements that read, such as SELECT; UPDATE is for db_write")
         );
         for sql in ["select 1", "call p()", "pragma table_info(t)", "select 1 into outfile '/tmp/x'"] {
+            assert_eq!(refused_everywhere(sql), None, "{sql}");
+        }
+        for (sql, word) in [
+            ("with a as (select 1) insert into t select * from a", "INSERT"),
+            ("WITH gone AS (DELETE FROM t WHERE id = $1 RETURNING *) SELECT * FROM gone", "DELETE"),
+            ("with a as (select 1) update only \"my\".\"t\" as x set b = 1", "UPDATE"),
+            ("with a as (select 1) merge into t using a on true when matched then do nothing", "MERGE"),
+        ] {
+            let reason = refused_everywhere(sql).unwrap();
+            assert!(reason.ends_with(&format!("; {word} is for db_write")), "{reason}");
+        }
+        for sql in [
+            "with a as (select 'insert into t' as text) select text from a",
+            "with a as (select 1) select * from a for update",
+            "with a as (select * from t for no key update) select a.set from a",
+            "with a as (select 1) -- insert into t\nselect * from a",
+            "with a as (select \"delete\" from t) select * from a",
+            "with a as (select $q$insert into t$q$ as text) select text from a",
+        ] {
             assert_eq!(refused_everywhere(sql), None, "{sql}");
         }
     }

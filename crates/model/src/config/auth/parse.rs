@@ -12,11 +12,11 @@ use super::{
 };
 use crate::config::block::ConfigBlock;
 use crate::config::declare::{Choice, KeyValue, block};
-use crate::config::guards::is_token;
 use crate::config::request::is_cookie_name;
 use crate::config::template::is_packed_key;
 use crate::config::{HeaderField, SecretText, SigningTemplate};
 use crate::field::FieldError;
+use crate::http::token::is_token;
 use crate::mask::{is_reserved_reference, is_secret_reference};
 
 /// Path under which the problems of the block are reported.

@@ -1,6 +1,6 @@
 //! Validation of headers of outbound requests.
 
-use crate::config::guards::is_token;
+use crate::http::token::is_token;
 
 /// Headers that control message framing; only the client sets them.
 const FRAMING: [&str; 8] = [

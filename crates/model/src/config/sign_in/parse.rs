@@ -14,9 +14,9 @@ use crate::config::SecretText;
 use crate::config::auth::{JwtAlgorithm, is_https_url, is_issuer};
 use crate::config::block::ConfigBlock;
 use crate::config::declare::KeyValue;
-use crate::config::guards::is_token;
 use crate::config::value_reference::is_value_reference;
 use crate::field::FieldError;
+use crate::http::token::is_token;
 use crate::mask::{is_reserved_reference, is_secret_reference};
 use crate::route::RoutePattern;
 

@@ -299,6 +299,7 @@ fn replayed_answers_need_callers_and_one_store() {
     }
     for (more, key) in [
         (json!({"on_duplicate": "refuse", "store": "memory"}), "store"),
+        (json!({"on_duplicate": "accept", "max_answer_bytes": 10}), "max_answer_bytes"),
         (json!({"store": "database", "connector": "redis"}), "store"),
         (json!({"store": "disk"}), "store"),
         (json!({"max_answer_bytes": 0}), "max_answer_bytes"),
@@ -313,6 +314,23 @@ fn replayed_answers_need_callers_and_one_store() {
     topic["topic"] = json!("t");
     topic["workflow_id"] = json!("w");
     assert_eq!(refusals(&topic), single_error("channel.config.deduplication.on_duplicate", Invalid));
+}
+
+#[test]
+fn event_senders_need_a_channel_of_events() {
+    let request = |body: &str| {
+        let origins = json!(["events.example.com"]);
+        json!({"config": {"request": {"body": body, "cloudevents_origins": origins}}})
+    };
+    let path = "channel.config.request.cloudevents_origins";
+    assert!(validate_channel(&rest(request("cloudevents")), &Marked).valid());
+    assert_eq!(refusals(&rest(request("json"))), single_error(path, Invalid));
+    let mut topic = request("cloudevents");
+    topic["name"] = json!("c");
+    topic["protocol"] = json!("kafka");
+    topic["topic"] = json!("t");
+    topic["workflow_id"] = json!("w");
+    assert_eq!(refusals(&topic), single_error(path, Invalid));
 }
 
 #[test]
@@ -368,5 +386,62 @@ fn pause_after_failures_needs_ingress_without_answers() {
         assert_eq!(refusals(&body), single_error(&format!("{path}.failures"), Invalid));
         body["config"] = json!({"on_repeated_failure": {"failures": 1}});
         assert_eq!(refusals(&body), single_error(&format!("{path}.within_secs"), Required));
+    }
+}
+
+#[test]
+fn parameter_in_another_notation_is_warned_of() {
+    let warned = |route: &str| {
+        let report = validate_channel(&rest(json!({"route_pattern": route})), &Marked);
+        assert!(report.valid(), "{route}: {report:?}");
+        report.warnings
+    };
+    for (route, meant) in [("/c/:id", "{id}"), ("/<customer>/c", "{customer}"), ("/c/:", "{id}")] {
+        let warnings = warned(route);
+        assert_eq!(warnings.len(), 1, "{route}: {warnings:?}");
+        assert_eq!(warnings[0].field, "channel.route_pattern", "{route}");
+        assert!(warnings[0].message.ends_with(meant), "{warnings:?}");
+        content(&rest(json!({"route_pattern": route})));
+    }
+    for route in ["/items:batch", "/c/{id}", "/a-b/<c"] {
+        assert_eq!(warned(route), [], "{route}");
+    }
+}
+
+#[test]
+fn way_that_no_message_takes_is_warned_of() {
+    let warned = |document: Value| {
+        let report = validate_channel(&document, &Marked);
+        assert!(report.valid(), "{report:?}");
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    let cron = |transport: Value| json!({"name": "c", "protocol": "cron", "workflow_id": "w", "transport_config": transport});
+    assert_eq!(warned(rest(json!({"route_pattern": "/api/v1/data/c"}))), ["channel.route_pattern"]);
+    assert_eq!(
+        warned(rest(json!({"transport_config": {"schedule": "@daily"}}))),
+        ["channel.transport_config"]
+    );
+    let missed = |concurrency: Value| {
+        warned(cron(json!({"schedule": "@daily", "misfire_policy": "catch_up", "max_catch_up": 7,
+            "concurrency": concurrency})))
+    };
+    assert_eq!(missed(json!({"policy": "forbid"})), ["channel.transport_config.concurrency"]);
+    for concurrency in [json!({"policy": "forbid", "slots": 7}), json!({"policy": "allow"})] {
+        assert_eq!(missed(concurrency.clone()), [""; 0], "{concurrency}");
+    }
+}
+
+#[test]
+fn credential_like_a_variable_is_warned_of() {
+    let warned = |key: &str| {
+        let config = json!({"auth": {"mode": "api_key", "keys": [key]}});
+        let report = validate_channel(&rest(json!({ "config": config })), &Marked);
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    for key in ["${CALLER_KEY}", "$CALLER_KEY", "env:CALLER_KEY", "{{ CALLER_KEY }}"] {
+        assert_eq!(warned(key), ["channel.config.auth.keys[0]"], "{key}");
+    }
+    for key in ["env://CALLER_KEY", "$2b$10$abc", "S3CRET", "${mixed}"] {
+        assert_eq!(warned(key), [""; 0], "{key}");
     }
 }

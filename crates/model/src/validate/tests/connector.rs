@@ -7,6 +7,7 @@ use crate::config::connector::{ConnectorConfig, mask_connector_config};
 use crate::field::FieldCode::Invalid;
 use crate::{
     ConnectorChecks, ConnectorContent, FieldError, MASK, parse_connector_update, parse_new_connector,
+    validate_connector,
 };
 
 pub(super) struct Lenient;
@@ -68,5 +69,22 @@ fn shown_config_is_accepted_moved_masks_are_not() {
         let mut config = shown.clone();
         *config.pointer_mut(pointer).unwrap() = moved;
         assert!(parse_connector_update(&json!({"config": config}), &stored, &Lenient).is_err(), "{config}");
+    }
+}
+
+#[test]
+fn credential_sent_as_written_is_warned_of() {
+    let warned = |token: &str| {
+        let config = json!({"url": "https://a.example", "auth": {"type": "bearer", "token": token}});
+        let body = json!({"name": "api", "connector_type": "http", "config": config});
+        let report = validate_connector(&body, &Lenient);
+        assert!(report.valid(), "{report:?}");
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    for token in ["Bearer abc", "bearer ${TOKEN}", "$TOKEN", "{{TOKEN}}", "env:TOKEN"] {
+        assert_eq!(warned(token), ["connector.config.auth.token"], "{token}");
+    }
+    for token in ["${TOKEN}", "env://TOKEN", "bearer", "T0KEN"] {
+        assert_eq!(warned(token), [""; 0], "{token}");
     }
 }

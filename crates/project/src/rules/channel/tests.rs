@@ -158,6 +158,111 @@ fn literals_in_guards_are_refused() {
     let key = "/principal_rate_limit/key_logic";
     assert_eq!(refused(key, json!("auth.claims.sub")), at("principal_rate_limit.key_logic"));
     assert_eq!(refused(key, json!(true)), at("principal_rate_limit.key_logic"));
+    for data in [json!([]), json!(["a", {}]), json!({"a": 1, "b": [2]})] {
+        assert_eq!(refused(key, data.clone()), at("principal_rate_limit.key_logic"), "{data}");
+    }
+    let parts = json!([{"var": "auth.claims.sub"}, {"a": {"var": "client_ip"}, "b": 1}]);
+    assert_eq!(refused(key, parts), Vec::new());
+    for list in [json!([]), json!(["claims.sub"])] {
+        let errors = refused("/auth/authorization_logic", list.clone());
+        assert_eq!(errors, at("auth.authorization_logic"), "{list}");
+    }
+}
+
+#[test]
+fn payload_that_its_schema_refuses_is_warned_of() {
+    let warned = |payload: Value| {
+        let [_, _, mut document] = documents();
+        document["transport_config"]["payload"] = payload;
+        document["config"] = json!({"request": {"schema": {"type": "object", "required": ["days"],
+            "properties": {"days": {"type": "integer"}}}}});
+        let report = validate_channel(&document, &rules());
+        assert!(report.valid(), "{report:?}");
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    assert_eq!(warned(json!({"days": 7})), [""; 0]);
+    assert_eq!(warned(json!({"days": "7"})), ["channel.transport_config.payload.days"]);
+    assert_eq!(warned(Value::Null), ["channel.transport_config.payload.days"]);
+}
+
+#[test]
+fn guard_that_never_differs_is_warned_of() {
+    let warned = |config: Value| {
+        let [mut document, ..] = documents();
+        document["config"] = config;
+        let report = validate_channel(&document, &rules());
+        assert!(report.valid(), "{report:?}");
+        report.warnings.into_iter().map(|issue| (issue.field, issue.message)).collect::<Vec<_>>()
+    };
+    let jwt = |algorithms: Value| {
+        json!({"mode": "jwt", "algorithms": algorithms,
+            "jwt_keys": [{"algorithm": "HS256", "key": "0123456789abcdef0123456789abcdef"}]})
+    };
+    let keys = json!({"mode": "api_key", "keys": ["k"]});
+    let tenant = json!({"var": "headers.x-tenant"});
+    for (config, place, part) in [
+        (json!({"validation_logic": {"or": [true, {"var": "data.q"}]}}), "validation_logic", "always true"),
+        (json!({"validation_logic": {"==": [1, 2]}}), "validation_logic", "never true"),
+        (
+            json!({"validation_logic": {"missing": ["data.id"]}}),
+            "validation_logic.missing",
+            "put it into '!'",
+        ),
+        (json!({"validation_logic": {"!!": "data.id"}}), "validation_logic.!!", r#"{"var": "data.id"}"#),
+        (
+            json!({"validation_logic": {"!!": {"var": "metadata.headers.X-Id"}}}),
+            "validation_logic.!!",
+            "write x-id",
+        ),
+        (
+            json!({"rate_limit": {"requests_per_second": 1, "key_logic": tenant}}),
+            "rate_limit.key_logic",
+            "name it in rate_limit.key_headers",
+        ),
+        (
+            json!({"quota": {"limit": 1, "per": "day", "key_logic": {"var": "auth.claims.sub"}}}),
+            "quota.key_logic",
+            "the channel has no auth",
+        ),
+        (
+            json!({"auth": keys, "deduplication": {"key_logic": {"var": "metadata.auth.claims.sub"}}}),
+            "deduplication.key_logic",
+            "only a token has claims",
+        ),
+        (
+            json!({"validation_logic": {"!!": {"try": [{"var": "order.id"}, {"val": "type"}]}}}),
+            "validation_logic.!!.try[0]",
+            "order.id is always null",
+        ),
+        (json!({"auth": jwt(json!(["RS256"]))}), "auth.jwt_keys[0].algorithm", "has no HS256"),
+        (
+            json!({"cache": {"enabled": true, "cache_key_fields": ["id", "payload.sku"]}}),
+            "cache.cache_key_fields[1]",
+            "write 'sku'",
+        ),
+        (json!({"timeout_ms": 5}), "timeout_ms", "5 seconds are 5000"),
+    ] {
+        let found = warned(config.clone());
+        assert!(
+            found.iter().any(|(field, _)| *field == format!("channel.config.{place}")),
+            "{config}: {found:?}"
+        );
+        assert!(found.iter().any(|(_, message)| message.contains(part)), "{config}: {found:?}");
+    }
+    for config in [
+        json!({"validation_logic": true}),
+        json!({"timeout_ms": 20}),
+        json!({"validation_logic": {"!!": {"var": "metadata.auth.claims.sub"}}}),
+        json!({"validation_logic": {"==": [{"type": [{"var": "data.qty"}]}, "number"]}}),
+        json!({"validation_logic": {"==": [{"try": [{"/": [1, {"var": "data.n"}]}, {"val": "type"}]}, "NaN"]}}),
+        json!({"rate_limit": {"requests_per_second": 1, "key_logic": tenant, "key_headers": ["X-Tenant"]}}),
+        json!({"rate_limit": {"requests_per_second": 1, "key_logic": {"var": "headers.x-tenant-id"}}}),
+        json!({"auth": jwt(json!(["HS256"])), "quota": {"limit": 1, "per": "day", "key_logic": {"var": "auth.claims.sub"}}}),
+        json!({"cache": {"enabled": true, "cache_key_fields": ["payload.sku", "data.id"]},
+            "request": {"schema": {"type": "object", "properties": {"payload": {"type": "object"}}}}}),
+    ] {
+        assert_eq!(warned(config.clone()), [], "{config}");
+    }
 }
 
 #[test]

@@ -164,6 +164,8 @@ fn each_refusal_names_a_remedy_that_fits() {
         ("a: @x", "begins with this character in quotes"),
         ("a: \"\\q\"", "single quotes"),
         ("a: !foo x", "remove the tag"),
+        ("a: {!: [1]}", "an operator that begins with ! in quotes"),
+        ("a: {!!: [1]}", "an operator that begins with ! in quotes"),
         ("a: !!int x", "remove the tag"),
         ("a: 1e999", "below 1.8e308"),
         ("%YAML 1.1\n---\na: 1", "begins with %"),

@@ -90,7 +90,7 @@ impl<'t> Builder<'t> {
         });
         let value = read.map_err(|message| {
             let fix = match tag {
-                Some(_) => REMOVE_TAG,
+                Some(tag) => tag_remedy(tag),
                 None => "write a number below 1.8e308, or put it in quotes",
             };
             SyntaxError::new(message, span.clone(), fix)
@@ -217,10 +217,18 @@ impl<'t> Builder<'t> {
     }
 }
 
+/// Returns the remedy for a tag. An operator without quotes reads like one.
+fn tag_remedy(tag: &Tag) -> &'static str {
+    match tag.original().trim_end_matches(':') {
+        "!" | "!!" | "!=" | "!==" => "put an operator that begins with ! in quotes",
+        _ => REMOVE_TAG,
+    }
+}
+
 fn check_tag(tag: Option<&Tag>, core: &str, span: &Range<usize>) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema_tag(core) => {
-            Err(SyntaxError::new(scalar::unknown_tag(tag), span.clone(), REMOVE_TAG))
+            Err(SyntaxError::new(scalar::unknown_tag(tag), span.clone(), tag_remedy(tag)))
         }
         _ => Ok(()),
     }

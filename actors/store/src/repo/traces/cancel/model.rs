@@ -45,7 +45,6 @@ pub enum CancelEffect {
 /// A run that a node dropped because its work was cancelled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancelledRun {
-    /// Its end.
     pub end: TraceEnd,
     /// The calls that had left, as JSON; `None` if there were none.
     pub in_flight_json: Option<String>,

@@ -36,9 +36,7 @@ pub struct RerunOrder {
 /// Accepted work that runs a trace again. It waits for a free worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedRerun {
-    /// Id of its trace.
     pub trace_id: Uuid,
-    /// Id of its channel.
     pub channel_id: Option<String>,
     /// The reason for which it waits.
     pub reason: WaitReason,

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel::sqlite::Sqlite;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value, json};
-use svc_model::{EntityKind, FieldError, LifecycleStatus, ServiceError, WorkflowVersion};
+use svc_model::{EntityKind, FieldError, LifecycleStatus, ServiceError, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
 use super::model::{AcceptedRerun, RERUN, RerunOrder, RerunVersion};
@@ -14,7 +15,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::{DueTime, NewTrace, TraceMode, TraceStatus, WaitReason, WaitTerms};
-use crate::schema::{definitions, trace_dlq, traces};
+use crate::schema::{cron_occurrences, definitions, trace_dlq, traces};
 
 /// The columns of a trace that a rerun needs.
 #[derive(Queryable, Selectable)]
@@ -31,6 +32,7 @@ struct FormerRun {
     attempt_of: Option<String>,
     queue_channel: Option<String>,
     queue_key: Option<String>,
+    run_key: Option<String>,
 }
 
 /// Accepts the rerun of a trace.
@@ -44,7 +46,8 @@ pub(in crate::repo) async fn rerun_trace(
 ) -> Result<AcceptedRerun, StoreError> {
     let former = load_work(conn, &order.id).await?;
     if !TraceStatus::parse(&former.status).is_some_and(TraceStatus::is_end) {
-        return Err(conflict(format!("a trace that is {} cannot be run again", former.status)));
+        let status = TraceStatus::to_public(former.status);
+        return Err(conflict(format!("a trace that is {status} cannot be run again")));
     }
     let letters = trace_dlq::table
         .filter(trace_dlq::trace_id.eq(&former.id).or(trace_dlq::attempt_of.eq(&former.id)))
@@ -61,7 +64,8 @@ pub(in crate::repo) async fn rerun_trace(
     if let Some(version) = &version {
         find_version(conn, version).await?;
     }
-    let input = write_input(&former, order, version.as_ref())?;
+    let trigger = load_trigger(conn, &former).await?;
+    let input = write_input(&former, order, version.as_ref(), trigger)?;
     // Without a share it waits like work of a channel that was paused and is no longer: it may begin now.
     let share = former.queue_channel.and(former.queue_key);
     let (reason, due) = match share {
@@ -114,11 +118,26 @@ async fn load(conn: &mut Conn, id: &str) -> Result<FormerRun, StoreError> {
     row.ok_or_else(|| ServiceError::not_found(format!("trace '{id}' does not exist")).into())
 }
 
+/// Returns the facts of the instant that a scheduled run was for, as long as its occurrence is kept.
+async fn load_trigger(conn: &mut Conn, former: &FormerRun) -> Result<Option<Value>, StoreError> {
+    let is_scheduled = former.mode == TraceMode::Cron.name();
+    let Some(id) = former.run_key.as_deref().filter(|_| is_scheduled) else { return Ok(None) };
+    let row = cron_occurrences::table
+        .find(id)
+        .select((cron_occurrences::trigger_kind, cron_occurrences::scheduled_for));
+    let row: Option<(String, NaiveDateTime)> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(row.map(|(kind, instant)| {
+        let scheduled_for = Timestamp::from_naive(instant).to_string();
+        json!({ "type": kind, "occurrence_id": id, "scheduled_for": scheduled_for })
+    }))
+}
+
 /// Returns the input of a rerun: that of the former run, with a run key of its own, and with the facts of the rerun.
 fn write_input(
     former: &FormerRun,
     order: &RerunOrder,
     version: Option<&WorkflowVersion>,
+    trigger: Option<Value>,
 ) -> Result<String, StoreError> {
     let Some(text) = &former.input_json else {
         return Err(conflict(format!(
@@ -145,6 +164,7 @@ fn write_input(
     let metadata = input.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(metadata) = metadata {
         metadata.insert("run".to_owned(), json!({ "key": order.rerun.to_string() }));
+        metadata.extend(trigger.map(|trigger| ("trigger".to_owned(), trigger)));
         let pinned =
             version.map(|version| json!({ "workflow_id": &*version.id, "version": version.version }));
         metadata.insert(RERUN.to_owned(), json!({ "of": former.id, "workflow": pinned }));

@@ -175,11 +175,13 @@ async fn read_line(conn: &mut Conn, row: &Row, channel: &str) -> Result<WorkStat
         .filter(is_older.or(traces::created_at.eq(created).and(traces::id.lt(&row.id))))
         .count();
     let before: i64 = on!(conn, c => before.get_result(c).await)?;
-    let mut holder = find_taken(conn, channel, Some(&key)).await?;
-    if holder.is_none() {
-        holder = find_taken(conn, channel, None).await?;
-    }
-    Ok(WorkState::InLine { key, before, holder })
+    let of_key = find_taken(conn, channel, Some(&key)).await?;
+    let is_of_key = of_key.is_some();
+    let holder = match of_key {
+        Some(holder) => Some(holder),
+        None => find_taken(conn, channel, None).await?,
+    };
+    Ok(WorkState::InLine { key, before, holder, is_of_key })
 }
 
 /// Returns the oldest work that has a share of a channel, of one key if it is given.

@@ -59,7 +59,6 @@ pub enum DueTime {
 /// The terms under which accepted work waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitTerms {
-    /// The reason.
     pub reason: WaitReason,
     /// The instant before which it does not run.
     pub due: Option<DueTime>,
@@ -89,7 +88,6 @@ impl WaitTerms {
 /// The wait of work that is given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenewedWait {
-    /// The reason.
     pub reason: WaitReason,
     /// The paused channel for whose resume it waits.
     pub awaited_channel: Option<Arc<str>>,
@@ -103,7 +101,6 @@ pub struct RenewedWait {
 pub struct WaitingWork {
     /// Id of the trace.
     pub id: Uuid,
-    /// Id of its channel.
     pub channel_id: Option<String>,
     /// Name of its channel when it was accepted.
     pub channel: String,
@@ -114,7 +111,6 @@ pub struct WaitingWork {
 /// The shares of a channel: its accepted work that may have been taken at once, over all nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueShares {
-    /// Id of the channel.
     pub channel_id: String,
     /// Most work of one key; `None` for no bound.
     pub per_key: Option<u64>,
@@ -125,9 +121,7 @@ pub struct QueueShares {
 /// Number of rows of a channel that wait for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingCount {
-    /// The reason.
     pub reason: WaitReason,
-    /// Id of the channel.
     pub channel_id: Option<String>,
     /// Number of rows.
     pub rows: u64,
@@ -142,4 +136,6 @@ pub struct WaitingCounts {
     pub waiting: Vec<WaitingCount>,
     /// The work whose next attempt is to come.
     pub retrying: u64,
+    /// The part of it that rests until a paused channel is resumed.
+    pub resting_retries: u64,
 }

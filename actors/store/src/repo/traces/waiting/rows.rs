@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::repo::channel_pauses::hold_pause;
 use crate::repo::traces::read::LenientTimestamp;
 use crate::repo::traces::{Ownership, TraceStatus, attempts};
-use crate::schema::traces;
+use crate::schema::{trace_dlq, traces};
 
 type Columns = (String, Option<String>, String, Option<String>);
 
@@ -91,6 +91,8 @@ pub(super) async fn count(conn: &mut Conn) -> Result<WaitingCounts, StoreError> 
     })?;
     let retrying = traces::table.filter(traces::status.eq(TraceStatus::Retrying.name())).count();
     let retrying: i64 = on!(conn, c => retrying.get_result(c).await)?;
+    let resting_retries = trace_dlq::table.filter(trace_dlq::awaited_channel.is_not_null()).count();
+    let resting_retries: i64 = on!(conn, c => resting_retries.get_result(c).await)?;
     let count = |(reason, channel_id, rows): (Option<String>, Option<String>, i64)| {
         let (reason, rows) = (WaitReason::parse(reason.as_deref()?)?, rows.unsigned_abs());
         Some(WaitingCount { reason, channel_id, rows, rests: false })
@@ -99,7 +101,9 @@ pub(super) async fn count(conn: &mut Conn) -> Result<WaitingCounts, StoreError> 
     for (channel_id, rows) in resting {
         split_resting(&mut waiting, channel_id, rows.unsigned_abs());
     }
-    Ok(WaitingCounts { waiting, retrying: retrying.unsigned_abs() })
+    let retrying = retrying.unsigned_abs();
+    let resting_retries = resting_retries.unsigned_abs().min(retrying);
+    Ok(WaitingCounts { waiting, retrying, resting_retries })
 }
 
 /// Counts the rows of a channel apart that rest until a paused one is resumed.

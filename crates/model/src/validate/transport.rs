@@ -1,0 +1,52 @@
+//! Probable mistakes in the way by which messages come to a channel: its route, or its schedule.
+
+use serde_json::Value;
+
+use crate::config::{CronTransport, MisfirePolicy};
+use crate::entity::Protocol;
+use crate::field::Issue;
+
+/// The mount of the data plane, below which a route is served.
+const MOUNT: &str = "/api/v1/data/";
+
+/// Adds warnings about the route and the schedule of a channel in the form of its document.
+pub(super) fn warn(document: &Value, warnings: &mut Vec<Issue>) {
+    let route = document["route_pattern"].as_str();
+    if route.is_some_and(|route| route.starts_with(MOUNT)) {
+        let message = format!("a route begins below {MOUNT}, so that callers would have to write that twice");
+        warnings.push(Issue::new("channel.route_pattern", message));
+    }
+    warnings.extend(route.and_then(foreign_parameter));
+    let transport = &document["transport_config"];
+    match document["protocol"].as_str().and_then(Protocol::parse) {
+        Some(Protocol::Cron) => warnings.extend(excluded_instants(transport)),
+        Some(_) if transport.as_object().is_some_and(|members| !members.is_empty()) => {
+            let message = "it has no effect: only a channel of the protocol cron has a schedule";
+            warnings.push(Issue::new("channel.transport_config", message));
+        }
+        _ => {}
+    }
+}
+
+/// Warns of a parameter in another notation: it is a literal segment, which hardly a caller sends.
+fn foreign_parameter(pattern: &str) -> Option<Issue> {
+    pattern.split('/').find_map(|segment| {
+        let name = segment.strip_prefix(':').or_else(|| segment.strip_prefix('<')?.strip_suffix('>'))?;
+        let name = if name.is_empty() { "id" } else { name };
+        let message = format!("'{segment}' is a literal segment: a parameter is written {{{name}}}");
+        Some(Issue::new("channel.route_pattern", message))
+    })
+}
+
+/// Warns of missed instants that would be due at once, and exclude one another.
+fn excluded_instants(transport: &Value) -> Option<Issue> {
+    let transport = CronTransport::read_valid(transport, &mut Vec::new());
+    let is_exclusive = transport.exclusion.as_ref().is_some_and(|exclusion| exclusion.slots == 1);
+    let runs_several = transport.misfire_policy == MisfirePolicy::CatchUp
+        && transport.max_catch_up.is_some_and(|max| max > 1);
+    (is_exclusive && runs_several).then(|| {
+        let message = "instants that are caught up are due at once: one takes the slot, and those that come to it \
+                       meanwhile are skipped_singleton; give it more slots, or use the policy allow";
+        Issue::new("channel.transport_config.concurrency", message)
+    })
+}

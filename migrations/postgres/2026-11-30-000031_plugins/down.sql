@@ -1,0 +1,2 @@
+DROP TABLE plugin_components;
+DROP TABLE plugins;
