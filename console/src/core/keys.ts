@@ -1,7 +1,7 @@
 // Keys: each is declared once by the view or the part of the page that acts on it, and listed by `?`.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { hasSingleKeys } from "./preferences.ts";
 
 /** A key, or two that are pressed one after the other. */
@@ -30,7 +30,7 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
   const latest = useRef(bindings);
   latest.current = bindings;
   const names = bindings.map((binding) => binding.keys).join(",");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const scope = { bindings: bindings.map((binding, index) => ({ ...binding, run: () => latest.current[index]?.run() })) };
     scopes.value = [scope, ...scopes.value];
     return () => {

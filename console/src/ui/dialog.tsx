@@ -1,7 +1,7 @@
 // Dialogs, and the question before an act.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { signal, useSignal } from "@preact/signals";
 import { type ApiProblem, asProblem } from "../api/problem.ts";
 import { texts } from "../texts.ts";
@@ -18,7 +18,8 @@ export function Dialog(props: {
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Before the next event: what is typed right after the key that opens it is its own.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {

@@ -1,6 +1,6 @@
 // A button with a list of acts.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { notify } from "../core/toasts.ts";
 import { Button, showFailure } from "./button.tsx";
@@ -18,7 +18,7 @@ export interface MenuItem {
 export function Menu(props: { label: string; text?: string; icon?: IconName; items: readonly MenuItem[] }) {
   const isOpen = useSignal(false);
   const box = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen.value) return;
     const outside = (event: Event) => {
       if (!box.current?.contains(event.target as Node)) isOpen.value = false;

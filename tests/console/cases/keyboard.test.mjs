@@ -56,6 +56,21 @@ test("palette finds every view, definitions and runs", async () => {
   await close();
 });
 
+test("palette takes what is typed in the moment it opens", async () => {
+  const { page, watch, close } = await world.open({ path: "/runs" });
+  // Within the task of the key, before the page paints.
+  const typed = await page.evaluate(async () => {
+    const press = (init) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...init }));
+    press({ key: "k", ctrlKey: true });
+    for (let turn = 0; turn < 50; turn += 1) await null;
+    return document.activeElement.getAttribute("role");
+  });
+  assert.equal(typed, "combobox");
+  assert.equal(await palette(page).count(), 1);
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
 test("list of keys shows and closes by keyboard", async () => {
   const { page, watch, close } = await world.open({ path: "/runs" });
   await page.keyboard.press("?");
