@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct ServerCommand {
     env: Vec<(String, String)>,
     args: Vec<String>,
     port: u16,
+    /// Keeps the port from other tests, also while no program listens on it.
+    reserved: Option<File>,
     inherit_output: bool,
     tls: Option<Arc<ClientConfig>>,
     socket: Option<TcpListener>,
@@ -44,7 +47,7 @@ impl ServerCommand {
     /// No directory or no port is available.
     pub fn new(binary: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
-        let port = free_port()?;
+        let (port, reserved) = reserve_port()?;
         let database = directory.path().join("svc.db");
         let mut launch = Self {
             binary: binary.into(),
@@ -52,6 +55,7 @@ impl ServerCommand {
             env: Vec::new(),
             args: Vec::new(),
             port,
+            reserved: Some(reserved),
             inherit_output: false,
             tls: None,
             socket: None,
@@ -357,6 +361,7 @@ impl ServerProcess {
                 env: Vec::new(),
                 args: Vec::new(),
                 port,
+                reserved: None,
                 inherit_output: false,
                 tls: None,
                 socket: None,
@@ -374,19 +379,34 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Returns a loopback port that was free a moment ago.
+/// Returns a free loopback port, which no other test is given before this process ends.
 ///
 /// # Errors
 /// No socket can be bound.
 pub fn free_port() -> io::Result<u16> {
+    let (port, reserved) = reserve_port()?;
+    std::mem::forget(reserved);
+    Ok(port)
+}
+
+/// Returns a free loopback port, and the lock that keeps it from other tests.
+fn reserve_port() -> io::Result<(u16, File)> {
     // Below the ports that the kernel gives to whoever asks for any: such a one may be gone a moment later.
     const LOWEST: u64 = 10_000;
     const HIGHEST: u64 = 32_000;
+    let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
+    let directory = std::env::temp_dir().join(format!("svc-test-ports-{owner}"));
+    std::fs::create_dir_all(&directory)?;
     loop {
         let number = RandomState::new().build_hasher().finish();
         let port = u16::try_from(LOWEST + number % (HIGHEST - LOWEST)).map_err(io::Error::other)?;
+        // Tests run at the same time, and a server takes a while until it listens.
+        let reserved = File::create(directory.join(port.to_string()))?;
+        if reserved.try_lock().is_err() {
+            continue;
+        }
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            Ok(_) => return Ok(port),
+            Ok(_) => return Ok((port, reserved)),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(error),
         }

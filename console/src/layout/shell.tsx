@@ -1,7 +1,7 @@
 // The frame of the page: navigation, the present view, and what lies over both.
 
 import { Component, type ComponentChildren, type ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { pausedUntil } from "../api/client.ts";
 import { isHelpOpen, isPaletteOpen, useCommands } from "../core/commands.ts";
@@ -90,7 +90,8 @@ function PresentView() {
       () => (failed.value = true),
     );
   }, [name]);
-  useEffect(() => {
+  // Before the next event, so that it takes the focus from nothing that a person chose in the view.
+  useLayoutEffect(() => {
     // A reader of the screen hears the title of the view that it went to.
     if (ready.value > 0) document.querySelector<HTMLElement>("[data-view-title]")?.focus({ preventScroll: true });
   }, [name, ready.value]);

@@ -82,7 +82,8 @@ export function Table<T>(props: TableProps<T>) {
   const first = isWhole ? 0 : Math.max(0, Math.floor(top / row) - MARGIN);
   const last = isWhole ? rows.length : Math.min(rows.length, Math.ceil((top + height) / row) + MARGIN);
 
-  useEffect(() => {
+  // Before the next event: the key behind `j` is for the row that it chose.
+  useLayoutEffect(() => {
     if (!wantsFocus.current) return;
     wantsFocus.current = false;
     const element = scroller.current?.querySelector<HTMLElement>(`tr[data-row="${current.value}"]`);

@@ -70,7 +70,7 @@ test("schedule is triggered", schedules, async () => {
   await checkQuestion(page);
   await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
   await expectAuditRow(world, page, "An occurrence is due now.", "trigger");
-  await eventually("the occurrence has run", async () => (await count()) === before + 1);
+  await eventually("the occurrence has run", async () => (await count()) > before);
   await settle(page);
   assert.deepEqual(await watch.faults(), []);
   await close();

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { settle } from "../kit/browser.mjs";
+import { pressSequence, settle } from "../kit/browser.mjs";
 import { findViolations } from "../kit/checks.mjs";
 import { hasView, pathPattern, VIEWS } from "../kit/registry.mjs";
+import { eventually } from "../kit/wait.mjs";
 import { useWorld } from "../kit/world.mjs";
 
 const world = useWorld();
@@ -21,11 +22,10 @@ async function arrive(page, view) {
 test("letters behind g go to their views", async () => {
   const { page, watch, close } = await world.open();
   for (const view of VIEWS.filter(({ key }) => key !== undefined)) {
-    await page.keyboard.press("g");
-    await page.keyboard.press(view.key);
+    await pressSequence(page, "g", view.key);
     await arrive(page, view);
-    const hasFocus = await page.evaluate(() => document.activeElement?.matches("[data-view-title]"));
-    assert.ok(hasFocus, `${view.name}: the title has not the focus`);
+    const hasFocus = () => page.evaluate(() => document.activeElement?.matches("[data-view-title]"));
+    await eventually(`${view.name}: the title has the focus`, hasFocus);
   }
   assert.deepEqual(await watch.faults(), []);
   await close();
@@ -51,7 +51,7 @@ test("palette finds every view, definitions and runs", async () => {
   if (hasView("channel")) await page.getByRole("option").filter({ hasText: "<img src=x" }).first().waitFor();
   assert.deepEqual(await findViolations(page), []);
   await page.keyboard.press("Escape");
-  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.deepEqual(await watch.faults(), []);
   await close();
 });
@@ -80,12 +80,12 @@ test("list of keys shows and closes by keyboard", async () => {
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await page.locator("body").press("f");
-  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "combobox");
+  await eventually("the filter has the focus", () => page.evaluate(() => document.activeElement?.getAttribute("role") === "combobox"));
   await page.keyboard.type("status:failed");
   await page.keyboard.press("Enter");
   await page.waitForURL(/status=failed/);
   await page.keyboard.press("?");
-  assert.equal(await page.getByRole("combobox").inputValue(), "?", "letters are text in a field");
+  await eventually("letters are text in a field", async () => (await page.getByRole("combobox").inputValue()) === "?");
   assert.deepEqual(await watch.faults(), []);
   await close();
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { settle } from "../kit/browser.mjs";
+import { pressSequence, settle } from "../kit/browser.mjs";
 import { KEYS } from "../kit/server.mjs";
 import { submit } from "../kit/seed.mjs";
 import { eventually } from "../kit/wait.mjs";
@@ -27,6 +27,16 @@ async function hide(page, isHidden) {
     Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (hidden ? "hidden" : "visible") });
     document.dispatchEvent(new Event("visibilitychange"));
   }, isHidden);
+}
+
+/** Waits until the code of the other views is loaded, of which one part asks for the next. */
+async function codeIsLoaded(page, watch) {
+  const code = () => watch.requests.filter((request) => request.url().includes("/assets/"));
+  for (let known = 0; known < code().length; ) {
+    known = code().length;
+    await Promise.all(code().map(async (request) => (await request.response())?.finished()));
+    await settle(page);
+  }
 }
 
 test("new rows are announced and shown on demand", async () => {
@@ -64,8 +74,7 @@ test("page recovers from a restart without a reload", async () => {
   // What failed meanwhile is no fault.
   const faults = (await watch.faults()).filter((fault) => !/Failed to load resource|net::ERR/.test(fault));
   assert.deepEqual(faults, []);
-  await page.keyboard.press("g");
-  await page.keyboard.press("r");
+  await pressSequence(page, "g", "r");
   await page.locator("tbody tr[data-row]").first().waitFor();
   await close();
 });
@@ -123,6 +132,8 @@ test("hidden tab asks for nothing and catches up", async (t) => {
   await page.clock.install();
   await visit("/runs?channel=broken");
   await streamIsSettled(page);
+  await page.clock.runFor("00:02");
+  await codeIsLoaded(page, watch);
   await hide(page, true);
   if (world.isLive) await streamSays(page, "Paused");
   const before = watch.requests.length;

@@ -91,7 +91,7 @@ test("edited workflow is saved and activated", async () => {
   await source.click();
   await page.keyboard.press("Control+a");
   await page.keyboard.insertText(JSON.stringify(document, null, 2));
-  assert.equal(await activate.getAttribute("title"), "Save the draft first.");
+  await eventually("the draft is to be saved first", async () => (await activate.getAttribute("title")) === "Save the draft first.");
   await page.getByRole("button", { name: "Save as draft" }).click();
   await page.getByRole("log").getByText("Draft v2 is saved.").waitFor();
   await page.waitForFunction(() => [...document.querySelectorAll("button")].some((button) => button.textContent.startsWith("Activate") && button.ariaDisabled !== "true"));

@@ -77,6 +77,11 @@ export async function openPage(browser, site, { key = KEYS.full, path = "/", siz
   return { context, page, watch, visit, close: () => context.close() };
 }
 
+/** Presses the keys of a sequence: the second is on its way with the first, so that a slow page counts them as one. */
+export async function pressSequence(page, first, second) {
+  await Promise.all([page.keyboard.press(first), page.keyboard.press(second)]);
+}
+
 /** Waits until a view is shown and nothing that it reads at first is under way. */
 export async function settle(page) {
   await page.locator("[data-view-title], .sign-in, .empty").first().waitFor();

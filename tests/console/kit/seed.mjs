@@ -53,8 +53,10 @@ export async function comeTo(server, id, ...states) {
 
 /** Submits work that fails, waits for its dead letters, and returns the ids of the traces. */
 export async function makeLetters(server, channel, count) {
+  const total = async () => (await server.get(`${ADMIN}/trace-dlq?limit=1&channel=${channel}`)).total;
+  const before = await total();
   const ids = await Promise.all(Array.from({ length: count }, (_, n) => submit(server, channel, { n, text: EVERYTHING })));
-  await eventually(`${count} dead letters`, async () => (await server.get(`${ADMIN}/trace-dlq?limit=1&channel=${channel}`)).total >= count);
+  await eventually(`${count} more dead letters`, async () => (await total()) >= before + count);
   return ids;
 }
 

@@ -35,13 +35,20 @@ export class Server {
   static async start(settings = {}) {
     const server = new Server();
     server.folder = mkdtempSync(join(tmpdir(), "svc-console-"));
-    server.port = await freePort();
-    server.url = `http://127.0.0.1:${server.port}`;
     server.settings = settings;
-    server.configure();
     for (const [path, document] of Object.entries(settings.project ?? {})) server.save(path, document);
-    await server.begin();
-    return server;
+    for (let times = 1; ; times++) {
+      server.port = await freePort();
+      server.url = `http://127.0.0.1:${server.port}`;
+      server.configure();
+      try {
+        await server.begin();
+        return server;
+      } catch (error) {
+        // A port that was free may be taken a moment later.
+        if (times === 5 || !/in use/i.test(error.message)) throw error;
+      }
+    }
   }
 
   /** Writes the configuration, with the full keys that are valid from the next start or reload on. */
