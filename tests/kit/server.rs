@@ -20,7 +20,7 @@ use crate::tls::IssuedCertificate;
 /// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Longest time until a line of the log is written.
-const LOG_WAIT: Duration = Duration::from_secs(10);
+const LOG_WAIT: Duration = Duration::from_secs(30);
 /// Time between two checks of a state that a test waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 

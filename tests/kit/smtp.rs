@@ -133,6 +133,11 @@ impl MailServer {
         process.wait_for(own).expect("a mail of that id was received")
     }
 
+    /// Returns `true` once a mail to `hang` has arrived, which is never answered.
+    pub fn holds_mail(&self) -> bool {
+        self.process.iter().flat_map(ChildProcess::lines).any(|line| line.contains("\"holds\""))
+    }
+
     /// Kills the server, like a crash.
     pub fn stop(&mut self) {
         if let Some(process) = &mut self.process {

@@ -48,6 +48,7 @@ class Handler:
 
     async def handle_DATA(self, server, session, envelope):
         if any(to.startswith("hang@") for to in envelope.rcpt_tos):
+            say(holds=envelope.rcpt_tos)
             await asyncio.Event().wait()
         mail = email.message_from_bytes(envelope.content, policy=email.policy.default)
         if "spam" in mail["subject"]:

@@ -142,7 +142,7 @@ fn pause_ends_by_itself_at_its_time() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "orders", json!({}));
-    let soon = svc_model::Timestamp::now().naive() + std::time::Duration::from_secs(2);
+    let soon = svc_model::Timestamp::now().naive() + std::time::Duration::from_secs(6);
     let soon = svc_model::Timestamp::from_naive(soon).to_string();
     change(&mut client, "orders/pause", &json!({"reason": "a deployment", "until": soon}));
     error(&call(&mut client, "orders"), 503, "CHANNEL_PAUSED");

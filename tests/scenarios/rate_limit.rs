@@ -1,8 +1,11 @@
 //! The platform's own limit on requests: which part of the service, which client, and what a refusal looks
 //! like.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use serde_json::json;
 use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::free_port;
 
 use crate::support::{echo, error, launch};
 
@@ -98,7 +101,7 @@ fn data_plane_mounts_share_a_client_bucket() {
 
 #[test]
 fn probes_are_limited_but_not_on_operations_listener() {
-    let operations = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
     let server = launch()
         .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_METRICS__BIND_ADDR", &operations.to_string())

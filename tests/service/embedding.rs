@@ -305,7 +305,7 @@ fn drain_of_an_operator_reaches_the_host() {
         let path = format!("/api/v1/admin/nodes/drain?node={}", nodes["data"][0]["id"].as_str().unwrap());
         let (status, answer) = send(&app, with_key(TestRequest::post().uri(&path))).await;
         assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
-        timeout(Duration::from_secs(5), service.wait_until_draining()).await.unwrap();
+        timeout(Duration::from_secs(60), service.wait_until_draining()).await.unwrap();
         assert_eq!(send(&app, get("/readyz")).await.0, StatusCode::SERVICE_UNAVAILABLE);
     });
 }

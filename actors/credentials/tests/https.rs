@@ -161,7 +161,8 @@ fn silent_issuer_is_answered_by_the_fetch_limit() {
         #[expect(clippy::disallowed_methods, reason = "sockets live in real time")]
         let start = Instant::now();
         assert!(join_all((0..64).map(|_| set.obtain())).await.iter().all(Option::is_none));
-        assert!(start.elapsed() < Duration::from_secs(7), "{:?}", start.elapsed());
+        // Two fetches, one behind the other, take ten.
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert_eq!(server.request_count(), 1);
     });
 }

@@ -230,10 +230,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_fail_at_once_after_a_failed_connect() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let client = client_of(port);
+        let client = client_of(svc_testkit::server::free_port().unwrap());
         let first = ping(&client).await.unwrap_err();
         assert!(matches!(&first, RedisFailure::Unreachable(text) if text.contains("127.0.0.1")), "{first}");
         assert_eq!(client.shared.ready().and_then(Result::err), Some(first));

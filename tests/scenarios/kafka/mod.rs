@@ -285,6 +285,13 @@ fn lines_with(server: &ServerProcess, text: &str) -> usize {
     server.log_text().lines().filter(|line| line.contains(text)).count()
 }
 
+/// Checks that one line of the log contains a text, once the line is written.
+#[track_caller]
+fn logged_once(server: &ServerProcess, text: &str) {
+    server.wait_for_log(&[text]).unwrap();
+    assert_eq!(lines_with(server, text), 1, "{text}");
+}
+
 /// Ends a server in order.
 fn end(mut server: ServerProcess) {
     server.signal("TERM").unwrap();

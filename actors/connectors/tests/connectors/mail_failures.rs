@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, LoadState};
+use svc_testkit::server::free_port;
 use svc_testkit::smtp::{MailServer, Protection};
 use svc_testkit::state::eventually;
 
@@ -127,7 +128,7 @@ fn server_without_tls_gets_no_plain_mail() {
 
 #[test]
 fn unreachable_mail_server_counts_for_the_breaker() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let gone = free_port().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let settings =
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 9 };

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use mongodb::Client;
 use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
+use svc_testkit::server::free_port;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, Setup, connector_to, run, run_in};
@@ -89,11 +90,11 @@ fn invalid_connection_string_fails_load_and_stays_hidden() {
 #[test]
 fn absent_server_is_a_transient_error() {
     run(async |world| {
-        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        connect(world, &format!("mongodb://{gone}"), json!({"connect_timeout_ms": 300})).await;
+        let gone = free_port().unwrap();
+        connect(world, &format!("mongodb://127.0.0.1:{gone}"), json!({"connect_timeout_ms": 300})).await;
         let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
-        assert!(!error.message.contains(&gone.port().to_string()), "{}", error.message);
+        assert!(!error.message.contains(&gone.to_string()), "{}", error.message);
         let probe = world.probe("m").await;
         assert!(!probe.reachable && probe.supported, "{probe:?}");
         connect(world, "mongodb://name.invalid", json!({"allow_private_urls": false})).await;

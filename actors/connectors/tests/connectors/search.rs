@@ -1,9 +1,8 @@
 //! `data_query` and `data_write` over Elasticsearch, by its wire contract: what is sent is what its versions
 //! 7 and 8 document, what is answered has their shapes.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
+use svc_testkit::server::free_port;
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, run};
@@ -327,8 +326,8 @@ fn each_refusal_has_its_code_by_wire_contract() {
         let filter = json!({"==": [{"field": "a"}, 1]});
         let closed = write(json!({"op": "delete", "target": "busy", "filter": filter}));
         assert_eq!(world.task_error("data_write", closed, Value::Null).await.code.name(), "connector_detail");
-        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        connect(world, format!("http://{gone}"), json!({})).await;
+        let gone = free_port().unwrap();
+        connect(world, format!("http://127.0.0.1:{gone}"), json!({})).await;
         let error = world.task_error("data_query", query(json!({"source": "a"})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
         let probe = world.probe("search").await;

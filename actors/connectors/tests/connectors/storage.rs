@@ -8,6 +8,7 @@ use svc_connectors::{BreakerSettings, LoadState, ObjectUpload};
 use svc_outbound::{Outbound, Trust};
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
+use svc_testkit::server::free_port;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, run, run_with};
@@ -323,7 +324,7 @@ fn invalid_key_or_forbidden_operation_is_not_signed() {
 
 #[test]
 fn signing_needs_no_store_and_minds_no_breaker() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = format!("127.0.0.1:{}", free_port().unwrap());
     let settings =
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 9 };
     run_with(Some(settings), async |world| {
