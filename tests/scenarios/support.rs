@@ -11,7 +11,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 /// Longest wait for a state.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(90);
 
 /// The key of the admin API of guarded servers.
 const ADMIN_KEY: &str = "the admin key of a server under test";

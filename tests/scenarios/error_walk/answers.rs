@@ -203,7 +203,7 @@ impl AnswerWalk {
         let upstream = held_upstream(&mut self.client);
         let call = json!([{"id": "wait", "name": "", "function": {"name": "http_call", "input": {
             "connector": "api", "path": "/"}}}]);
-        serve_with(&mut self.client, "late", json!({"timeout_ms": 100}), call.clone());
+        serve_with(&mut self.client, "late", json!({"timeout_ms": 1000}), call.clone());
         let late = self.post("late", &json!({}));
         self.take(&late, "TIMEOUT", "'wait'", Told("the deadline of the run"));
         serve_with(&mut self.client, "once", json!({"deduplication": replay()}), call.clone());
