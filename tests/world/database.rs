@@ -46,11 +46,11 @@ impl TestWorld {
         Self { config, directory, io: Some(Arc::new(io)), thread: OnceCell::new() }
     }
 
-    /// Lets the store report a locked file or an absent server after tenths of a second.
+    /// Lets the store report a locked file or an absent server after half a second.
     #[must_use]
     pub fn impatient(mut self) -> Self {
-        self.config.busy_timeout_ms = 100;
-        self.config.acquire_timeout = Duration::from_millis(300);
+        self.config.busy_timeout_ms = 400;
+        self.config.acquire_timeout = Duration::from_millis(800);
         self
     }
 

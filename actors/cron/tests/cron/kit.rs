@@ -83,13 +83,18 @@ pub(crate) fn run(case: impl AsyncFnOnce(CronFixture)) {
     run_in(TestWorld::over_file(), case);
 }
 
+/// Runs a case that locks the file, of which the store reports after half a second.
+pub(crate) fn run_impatient(case: impl AsyncFnOnce(CronFixture)) {
+    run_in(TestWorld::over_file().impatient(), case);
+}
+
 /// Runs a case on the server at a URL.
 pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(CronFixture)) {
     run_in(TestWorld::over_server(url), case);
 }
 
 fn run_in(world: TestWorld, case: impl AsyncFnOnce(CronFixture)) {
-    world.impatient().run(LIMIT, async |world| case(CronFixture { witness: Witness::new(), world }).await);
+    world.run(LIMIT, async |world| case(CronFixture { witness: Witness::new(), world }).await);
 }
 
 impl Deref for CronFixture {

@@ -10,7 +10,7 @@ use svc_testkit::state::wait_until;
 use svc_traces::BatchedJob;
 use uuid::Uuid;
 
-use crate::kit::{job, run};
+use crate::kit::{job, run, run_impatient};
 
 #[test]
 fn accepted_job_is_stored_first_and_runs_once() {
@@ -37,7 +37,7 @@ fn accepted_job_is_stored_first_and_runs_once() {
         assert!(row.row.duration_ms == Some(3.0) && row.row.completed_at.is_some());
         assert_eq!(process.runner.runs_of(accepted.trace_id), 1);
         wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
-        assert_eq!(process.metric("trace_queue_depth"), 0.0);
+        process.comes_to("trace_queue_depth", 0.0).await;
     });
 }
 
@@ -163,14 +163,14 @@ fn a_queue_that_is_not_open_refuses_for_good() {
 
 #[test]
 fn unwritten_job_is_refused_and_holds_no_place() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = world.start(|_| {}).await;
         let lock = world.lock();
         let refused = process.submit(json!({})).await.unwrap_err();
         assert_eq!((refused.status(), refused.retry_after()), (503, Some(5)));
         assert_eq!(process.error_count("storage"), 1);
-        assert_eq!(process.metric("trace_queue_depth"), 0.0);
-        assert_eq!(process.metric("trace_queue_memory_bytes"), 0.0);
+        process.comes_to("trace_queue_depth", 0.0).await;
+        process.comes_to("trace_queue_memory_bytes", 0.0).await;
         drop(lock);
         wait_until(async || process.submit(json!({})).await.is_ok()).await;
         wait_until(async || process.count("completed").await == 1).await;

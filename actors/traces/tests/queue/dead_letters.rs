@@ -57,7 +57,7 @@ fn failed_job_is_retried_as_the_same_work() {
         assert!(again != id && access.token_hash.is_none());
         assert_eq!((&*row.row.mode, &*row.row.channel), ("async", "orders"));
         assert_eq!(process.runner.runs.lock()[1].metadata["ip"], "192.0.2.1");
-        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
+        process.comes_to(r#"trace_dlq_retries_total{outcome="retried"}"#, 1.0).await;
         assert_eq!(process.error_count("dlq_exhausted"), 0);
     });
 }
@@ -138,9 +138,9 @@ fn each_failure_counts_until_the_retries_are_used_up() {
             .await;
         }
         wait_until(async || process.error_count("dlq_exhausted") == 1).await;
-        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 2.0);
-        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="failed"}"#), 1.0);
-        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="exhausted"}"#), 1.0);
+        process.comes_to(r#"trace_dlq_retries_total{outcome="retried"}"#, 2.0).await;
+        process.comes_to(r#"trace_dlq_retries_total{outcome="failed"}"#, 1.0).await;
+        process.comes_to(r#"trace_dlq_retries_total{outcome="exhausted"}"#, 1.0).await;
         world.execute(DUE);
         // Polls continue, as the depth shows, and leave the letter alone.
         process.submit(json!({ "do": "fail once" })).await.unwrap();

@@ -13,7 +13,7 @@ use svc_testkit::state::wait_until;
 use svc_traces::SubmitError;
 use uuid::Uuid;
 
-use crate::kit::{Process, TracesFixture, job, run};
+use crate::kit::{Process, TracesFixture, job, run, run_impatient};
 
 /// Starts a process and shows it that the database accepts rows.
 async fn begin(world: &TracesFixture) -> Process {
@@ -157,7 +157,7 @@ fn job_without_permit_runs_once_later() {
 
 #[test]
 fn job_put_back_is_withdrawn_with_its_row() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = begin(&world).await;
         let lock = world.lock();
         let refused = process.traces.submit_early(job(json!({"do": "stay busy"})), None).await;
@@ -246,7 +246,7 @@ fn job_that_meets_a_pause_waits_in_its_row() {
 
 #[test]
 fn outage_lets_no_second_job_act() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = begin(&world).await;
         let lock = world.lock();
         let first = process.traces.submit_early(job(json!({"n": 1})), None).await;
@@ -263,7 +263,7 @@ fn outage_lets_no_second_job_act() {
 
 #[test]
 fn refused_failure_leaves_no_letter_and_no_report() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = begin(&world).await;
         process.report_failures();
         let lock = world.lock();

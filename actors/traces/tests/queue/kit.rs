@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_model::{Page, WorkflowVersion, id::new_ordered_id};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, TraceQuery, TraceRecord};
-use svc_testkit::state::wait_until;
+use svc_testkit::state::{eventually, wait_until};
 use svc_testworld::TestWorld;
 use svc_testworld::actors::{build_tree, supervise_traces, trace_settings};
 use svc_testworld::metrics::metric_value;
@@ -37,13 +37,18 @@ pub(crate) fn run(case: impl AsyncFnOnce(TracesFixture)) {
     run_in(TestWorld::over_file(), case);
 }
 
+/// Runs a case that locks the file, of which the store reports after half a second.
+pub(crate) fn run_impatient(case: impl AsyncFnOnce(TracesFixture)) {
+    run_in(TestWorld::over_file().impatient(), case);
+}
+
 /// Runs a case on the server at a URL.
 pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(TracesFixture)) {
     run_in(TestWorld::over_server(url), case);
 }
 
 fn run_in(world: TestWorld, case: impl AsyncFnOnce(TracesFixture)) {
-    world.impatient().run(LIMIT, async |world| case(TracesFixture(world)).await);
+    world.run(LIMIT, async |world| case(TracesFixture(world)).await);
 }
 
 impl Deref for TracesFixture {
@@ -182,6 +187,11 @@ impl Process {
     /// Returns the value of a series; 0 before its first sample.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         metric_value(&self.registry, series)
+    }
+
+    /// Waits until a series has this value: a row is seen a moment before its worker goes on to count it.
+    pub(crate) async fn comes_to(&self, series: &str, value: f64) {
+        eventually(series, async || self.metric(series) == value).await;
     }
 }
 

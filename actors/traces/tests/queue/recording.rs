@@ -10,7 +10,7 @@ use svc_testkit::state::wait_until;
 use svc_traces::{OverflowPolicy, Record, RecordPolicy, Settings, TraceMode, TracePolicy};
 use tokio::time::Instant;
 
-use crate::kit::{HOUR, Process, recording, run};
+use crate::kit::{HOUR, Process, recording, run, run_impatient};
 
 fn policy(mode: TracingMode) -> TracePolicy {
     TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false, keep_input: false }
@@ -61,7 +61,7 @@ fn sync_trace_is_stored_before_the_answer() {
 
 #[test]
 fn unstored_sync_trace_is_an_error_to_caller() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
         let failed = process.traces.record(&policy(TracingMode::Sync), record(true)).await.unwrap_err();
@@ -153,12 +153,12 @@ fn request_waits_for_room_within_its_limit() {
 
 #[test]
 fn unwritable_traces_are_lost_and_counted() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
         put(&process, TracingMode::Batch, 3).await;
         wait_until(async || process.metric("trace_persistence_failures_total") == 3.0).await;
-        assert_eq!(process.metric("trace_persistence_queue_depth"), 0.0);
+        process.comes_to("trace_persistence_queue_depth", 0.0).await;
         drop(lock);
         put(&process, TracingMode::Batch, 1).await;
         wait_until(async || process.count("").await == 1).await;
@@ -182,7 +182,7 @@ fn waiting_traces_are_written_at_shutdown() {
 
 #[test]
 fn row_found_on_retry_counts_as_written() {
-    run(async |world| {
+    run_impatient(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
         let record = record(true);

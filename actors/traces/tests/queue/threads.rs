@@ -87,7 +87,7 @@ fn job_fails_with_its_thread_next_runs_elsewhere() {
         process.ends(id, "completed").await;
         let places = process.runner.places.lock().clone();
         assert_eq!((places[0], places[1].0), ((Some(0), ended), None));
-        assert_eq!(process.metric("trace_workers_active"), 0.0);
+        process.comes_to("trace_workers_active", 0.0).await;
     });
 }
 

@@ -196,7 +196,7 @@ fn paused_work_waits_for_its_resume() {
         }
         world.execute(MAKE_DUE);
         wait_until(async || process.metric("trace_waiting{reason=\"paused\"}") == 2.0).await;
-        assert_eq!(process.metric("trace_queue_depth"), 0.0);
+        process.comes_to("trace_queue_depth", 0.0).await;
         process.runner.paused.store(false, Ordering::Release);
         process.traces.look_for_waiting_work();
         for id in [kept, queued] {
