@@ -49,7 +49,9 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
         drop(client.join());
     }
     drop(dripping.join());
-    Ok(AttackOutcome::new(took <= LIMIT, format!("{:.1} s", took.as_secs_f64())))
+    // The short form is run on a binary that is not optimised.
+    let limit = if target.short { 2 * LIMIT } else { LIMIT };
+    Ok(AttackOutcome::new(took <= limit, format!("{:.1} s", took.as_secs_f64())))
 }
 
 /// Sends a body of which a byte comes now and then, until the connection is closed.

@@ -13,8 +13,8 @@ use crate::support::eventually;
 
 const CHANNELS: usize = 20;
 const RESTARTS: usize = 3;
-/// Every schedule fires again within this.
-const AGAIN: Duration = Duration::from_secs(5);
+/// Every schedule fires again within this, also on a machine under load.
+const AGAIN: Duration = Duration::from_secs(15);
 
 #[test]
 fn every_schedule_fires_soon_after_databases_return() {
