@@ -24,12 +24,12 @@ fn draining_process_serves_until_second_signal() {
     let mut client = server.client();
     echo(&mut client, "s", json!({}));
     server.signal("TERM").unwrap();
-    let red = wait_until(Duration::from_secs(5), || Ok(client.get("/readyz")?.status == 503));
+    let red = wait_until(Duration::from_secs(30), || Ok(client.get("/readyz")?.status == 503));
     assert!(red.unwrap(), "readiness turns red at once");
     assert_eq!(client.get("/readyz").unwrap().json()["components"]["initialized"], false);
     assert_eq!(client.json("POST", "/api/v1/data/s", &json!({})).unwrap().status, 200, "still serving");
     server.signal("INT").unwrap();
-    server.wait(Duration::from_secs(5)).expect("the second signal ends it at once");
+    server.wait(Duration::from_secs(30)).expect("the second signal ends it at once");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn hup_reloads_what_was_deferred() {
     client.json("PATCH", path, &json!({"status": "archived"})).unwrap();
     assert_eq!(client.json("POST", "/api/v1/data/s", &json!({})).unwrap().status, 200);
     server.signal("HUP").unwrap();
-    let gone = wait_until(Duration::from_secs(5), || {
+    let gone = wait_until(Duration::from_secs(30), || {
         Ok(client.json("POST", "/api/v1/data/s", &json!({}))?.status == 404)
     });
     assert!(gone.unwrap());
@@ -73,7 +73,7 @@ fn reload_takes_settings_and_names_needed_restarts() {
                 [trace_queue]\nworkers = 3\n[logging]\nlevel = 'debug'";
     std::fs::write(&file, settings(second, rest)).unwrap();
     server.signal("HUP").unwrap();
-    let taken = wait_until(Duration::from_secs(10), || Ok(ask(second, "GET", list, "").status == 200));
+    let taken = wait_until(Duration::from_secs(30), || Ok(ask(second, "GET", list, "").status == 200));
     assert!(taken.unwrap(), "{}", server.log_text());
     assert_eq!(ask(first, "GET", list, "").status, 401, "a key that was taken away is no key");
     let listed = ask(second, "GET", list, "");

@@ -180,8 +180,8 @@ fn limits_of_heads_hold_within_tls() {
 fn requests_within_tls_survive_a_stop_of_the_process() {
     let certificate = certificate();
     let server = over_tls(&certificate)
-        .env("SVC_SERVER__KEEP_ALIVE_SECS", "1")
-        .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")
+        .env("SVC_SERVER__KEEP_ALIVE_SECS", "3")
+        .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "3")
         .start()
         .unwrap();
     let mut connections: Vec<_> = (0..8).map(|_| server.client().keep_alive()).collect();
@@ -195,7 +195,7 @@ fn requests_within_tls_survive_a_stop_of_the_process() {
         .chain(fresh)
         .map(|mut client| thread::spawn(move || client.get("/healthz").map(|answer| answer.status)))
         .collect();
-    wait_until(Duration::from_secs(3), || Ok(false)).unwrap();
+    wait_until(Duration::from_secs(5), || Ok(false)).unwrap();
     server.signal("CONT").unwrap();
     for request in waiting {
         assert_eq!(request.join().unwrap().unwrap(), 200);

@@ -68,9 +68,9 @@ const GET: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 #[test]
 fn requests_during_a_stopped_process_are_answered() {
     let server = launch()
-        .env("SVC_SERVER__KEEP_ALIVE_SECS", "1")
-        .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")
-        .env("SVC_SERVER__BODY_TIMEOUT_SECS", "1")
+        .env("SVC_SERVER__KEEP_ALIVE_SECS", "3")
+        .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "3")
+        .env("SVC_SERVER__BODY_TIMEOUT_SECS", "3")
         .start()
         .unwrap();
     echo(&mut server.client(), "e", json!({}));
@@ -89,7 +89,7 @@ fn requests_during_a_stopped_process_are_answered() {
     connections.iter_mut().for_each(|stream| stream.write_all(GET).unwrap());
     cut.iter_mut().for_each(|stream| stream.write_all(&GET[20..]).unwrap());
     bodies.iter_mut().for_each(|stream| stream.write_all(b":1}").unwrap());
-    let_pass(Duration::from_secs(3));
+    let_pass(Duration::from_secs(5));
     server.signal("CONT").unwrap();
     for (kind, streams) in
         [("kept", &mut connections), ("cut", &mut cut), ("body", &mut bodies), ("fresh", &mut fresh)]

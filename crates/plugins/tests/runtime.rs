@@ -159,7 +159,7 @@ async fn harmful_code_fails_its_task_alone() {
         (REFUSE, "PLUGIN_ERROR"),
     ];
     for (body, code) in expected {
-        let harmful = Shop::new(&runtime, body, json!({"timeout_ms": 40}));
+        let harmful = Shop::new(&runtime, body, json!({"timeout_ms": 1000}));
         assert_eq!(harmful.code().await, code, "{body}");
         assert!(healthy.run().await.is_ok(), "after {code}");
     }
@@ -199,7 +199,7 @@ async fn inputs_and_results_are_bounded() {
 #[tokio::test]
 async fn endless_calls_let_others_of_thread_run() {
     let runtime = runtime();
-    let endless = Shop::new(&runtime, ENDLESS, json!({"timeout_ms": 1000, "max_concurrent_calls": 4}));
+    let endless = Shop::new(&runtime, ENDLESS, json!({"timeout_ms": 5000, "max_concurrent_calls": 4}));
     let healthy = Shop::new(&runtime, ECHO, json!({}));
     let endless = async { tokio::join!(endless.code(), endless.code(), endless.code(), endless.code()) };
     let others = async {

@@ -23,7 +23,7 @@ use crate::assembly::row::{DrainBudget, TaskRow, TreeRow};
 use crate::{Config, Options, Service};
 
 /// Longest wait for the actors of new definitions.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 const SHUTDOWN: Duration = Duration::from_secs(7);
 
 /// A configuration under which every kind of node exists.

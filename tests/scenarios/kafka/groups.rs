@@ -126,7 +126,7 @@ fn restarted_node_keeps_its_partitions() {
 }
 
 /// Longest wait for a partition that was left. The mock cluster gives a silent member up after 30 seconds.
-const LEFT: Duration = Duration::from_secs(15);
+const LEFT: Duration = Duration::from_secs(25);
 
 #[test]
 fn ending_process_leaves_group_while_asking_brokers() {

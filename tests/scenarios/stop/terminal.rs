@@ -59,8 +59,8 @@ fn only_terminal_interrupt_skips_the_drain_time() {
     let mut server = launch().env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "3600").start().unwrap();
     let mut client = server.client();
     server.signal("INT").unwrap();
-    let draining = wait_until(Duration::from_secs(5), || Ok(client.get("/readyz")?.status == 503));
+    let draining = wait_until(Duration::from_secs(30), || Ok(client.get("/readyz")?.status == 503));
     assert!(draining.unwrap(), "it drains, and serves meanwhile");
     server.signal("KILL").unwrap();
-    server.wait(Duration::from_secs(5)).unwrap();
+    server.wait(Duration::from_secs(30)).unwrap();
 }

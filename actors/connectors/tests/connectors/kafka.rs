@@ -191,7 +191,7 @@ fn wire_tap() -> (String, std::thread::JoinHandle<Vec<u8>>) {
     let address = listener.local_addr().unwrap().to_string();
     let tap = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
         let (mut sent, mut length) = (Vec::new(), [0; 4]);
         while stream.read_exact(&mut length).is_ok() {
             let mut request = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];

@@ -28,7 +28,7 @@ use svc_testworld::metrics::metric_sum;
 use tokio::sync::oneshot;
 
 /// Time limit of a test.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// The value of the secret `partner`.
 pub(crate) const DECLARED: &str = "swordfish-declared";

@@ -307,7 +307,7 @@ fn each_refusal_has_its_code_by_wire_contract() {
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish"});
-        let config = json!({"max_response_size": 2000, "request_timeout_ms": 300, "auth": auth,
+        let config = json!({"max_response_size": 2000, "request_timeout_ms": 2000, "auth": auth,
             "operations": {"delete": false}, "dialect": {"allowed_entities": ["busy", "large", "odd", "held", "gone"]}});
         connect(world, upstream.url(""), config).await;
         for (source, code) in [

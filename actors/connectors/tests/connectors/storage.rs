@@ -350,7 +350,7 @@ fn failing_store_is_distinguished_from_a_refusing_one() {
     })
     .unwrap();
     run(async |world| {
-        world.put("c", "storage", true, connector_to(&store.url(""), json!({"timeout_ms": 200}))).await;
+        world.put("c", "storage", true, connector_to(&store.url(""), json!({"timeout_ms": 2000}))).await;
         for (key, code) in [
             ("held", "TIMEOUT_ERROR"),
             ("cut", "IO_ERROR"),

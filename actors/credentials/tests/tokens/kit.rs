@@ -24,7 +24,7 @@ use svc_testworld::metrics::metric_sum;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Time limit of a test.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A database over which nodes start, with the connector `c`.
 pub(crate) struct TokenFixture(TestWorld);

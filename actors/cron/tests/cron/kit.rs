@@ -33,7 +33,7 @@ use svc_traces::{TraceMetrics, Traces};
 use crate::witness::{Witness, WitnessFunction};
 
 /// Time limit of a test.
-const LIMIT: Duration = Duration::from_secs(80);
+const LIMIT: Duration = Duration::from_secs(180);
 
 pub(crate) const fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)

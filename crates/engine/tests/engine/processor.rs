@@ -171,9 +171,9 @@ fn expression_ends_at_the_time_of_its_group() {
 #[test]
 fn expression_ends_at_time_of_outer_group() {
     let engine = engine(Duration::from_secs(3600));
-    let inner = json!({"id": "inner", "timeout_ms": 10, "tasks": [map(&endless())],
+    let inner = json!({"id": "inner", "timeout_ms": 100, "tasks": [map(&endless())],
         "on_error": [map(&endless())], "finally": [set("close", "data.closed", json!(true))]});
-    let outer = json!({"id": "outer", "timeout_ms": 30, "tasks": [inner]});
+    let outer = json!({"id": "outer", "timeout_ms": 300, "tasks": [inner]});
     let outcome = run(&engine, &json!({"tasks": [outer]}), numbers(), Some(Duration::from_secs(600)));
     let failure = outcome.failure.unwrap();
     assert_eq!((failure.kind, failure.error.task_id.as_deref()), (FailureKind::Engine, Some("outer")));

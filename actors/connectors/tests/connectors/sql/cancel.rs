@@ -50,10 +50,10 @@ fn slow_statement_is_cancelled_at_the_server() {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
             world.put("watch", "db", true, config(&base.url, json!({}))).await;
-            base.connect(world, json!({"query_timeout_ms": 300, "max_connections": 1})).await;
+            base.connect(world, json!({"query_timeout_ms": 2000, "max_connections": 1})).await;
             let error = read(world, endless(base.kind), json!([])).await.unwrap_err();
             assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true), "{error:?}");
-            assert_eq!(error.message, "connector 'c': not done within 300 ms");
+            assert_eq!(error.message, "connector 'c': not done within 2000 ms");
             become_running(world, base.kind, 0).await;
             assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
         }
@@ -121,7 +121,7 @@ fn long_wait_for_a_connection_is_named() {
 fn interrupted_write_is_rolled_back() {
     run(async |world| {
         let mut base = Base::new(Kind::Sqlite).unwrap();
-        base.connect(world, json!({"query_timeout_ms": 300, "max_connections": 1})).await;
+        base.connect(world, json!({"query_timeout_ms": 1500, "max_connections": 1})).await;
         write(world, "CREATE TABLE t (n INTEGER)", json!([])).await.unwrap();
         let endless =
             "INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s) SELECT n FROM s";
