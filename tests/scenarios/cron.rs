@@ -213,11 +213,20 @@ fn killed_run_repeats_and_misses_are_summed() {
     assert_eq!(triggers[0]["occurrence_id"], triggers[1]["occurrence_id"]);
     assert_eq!(triggers[0]["scheduled_for"], triggers[1]["scheduled_for"]);
     assert_eq!((&triggers[0]["attempt"], &triggers[1]["attempt"]), (&json!(1), &json!(2)));
-    let missed = come_to(&server, "tick", "skipped_misfire", 1);
+    let count_of = |row: &Value| {
+        let message = row["error_message"].as_str().unwrap();
+        assert!(message.ends_with("(misfire_policy \"skip\")"), "{message}");
+        message.split(' ').nth(1).unwrap().parse::<i64>().unwrap()
+    };
+    let mut missed = Vec::new();
+    eventually(|| {
+        missed = of_status(&mut server.client(), "tick", "skipped_misfire");
+        // A machine under load may be late by a second or two at any time.
+        missed.retain(|row| count_of(row) >= 3);
+        !missed.is_empty()
+    });
     assert_eq!(missed.len(), 1, "{missed:?}");
-    let message = missed[0]["error_message"].as_str().unwrap();
-    let count: i64 = message.split(' ').nth(1).unwrap().parse().unwrap();
-    assert!(count >= 3 && message.ends_with("(misfire_policy \"skip\")"), "{message}");
+    let count = count_of(&missed[0]);
     let due: Vec<i64> =
         occurrences(&mut server.client(), "tick").iter().map(|row| seconds(row, "scheduled_for")).collect();
     let newest = seconds(&missed[0], "scheduled_for");

@@ -86,7 +86,14 @@ fn missed_instant_names_its_misfire() {
     server.signal("STOP").unwrap();
     pass(5);
     let server = server.crash_and_restart().unwrap();
-    let row = come_to(&server, "tick", "skipped_misfire", 1).remove(0);
+    let mut rows = Vec::new();
+    eventually(|| {
+        rows = of_status(&mut server.client(), "tick", "skipped_misfire");
+        // A machine under load may miss a single instant at any time.
+        rows.retain(|row| row["error_message"].as_str().unwrap().split(' ').nth(1) != Some("1"));
+        !rows.is_empty()
+    });
+    let row = rows.remove(0);
     let message = row["error_message"].as_str().unwrap();
     let oldest = message.split(' ').nth(5).unwrap();
     assert_ne!(oldest, row["scheduled_for"], "{message}");

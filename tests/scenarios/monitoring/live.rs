@@ -204,7 +204,7 @@ fn every_query_returns_series_of_live_service() {
     let is_rare = |query: &String| OF_RARE_EVENTS.iter().any(|metric| query.contains(metric));
     missing.retain(|query| !is_rare(query));
     assert!(missing.len() > 60, "{}", missing.len());
-    let came = svc_testkit::server::wait_until(std::time::Duration::from_secs(30), || {
+    let came = svc_testkit::server::wait_until(std::time::Duration::from_secs(90), || {
         missing.retain(|query| !prometheus.has_series(&with_choices(query)));
         Ok(missing.is_empty())
     });
