@@ -184,7 +184,7 @@ fn live(mut server: ServerProcess, life: usize, order: &str, submitted: &Submitt
             }
         });
     }
-    let status = server.wait(Duration::from_secs(10));
+    let status = server.wait(Duration::from_secs(60));
     let status = status.unwrap_or_else(|error| panic!("{order}: not reached in life {life}: {error}"));
     assert_eq!(status.signal(), Some(9), "{order}: {status}, {started:?}");
     server

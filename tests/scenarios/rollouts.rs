@@ -255,7 +255,8 @@ fn callers_never_wait_for_slow_shadow() {
     assert_eq!(shadows_of_node(&mut client)["runs"], 0, "its read has no answer yet");
     drop(release);
     eventually(|| shadows_of_node(&mut client)["runs"].as_u64().is_some_and(|runs| runs > 0));
-    assert_eq!(shadows_of_node(&mut client)["kinds"]["new-call"], shadows_of_node(&mut client)["runs"]);
+    let shadows = shadows_of_node(&mut client);
+    assert_eq!(shadows["kinds"]["new-call"], shadows["runs"]);
 }
 
 #[test]

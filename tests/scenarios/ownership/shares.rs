@@ -45,7 +45,7 @@ fn shares_hold_over_nodes_and_kills() {
     witness.wait_for(2);
     eventually(|| by_key(&database, "'running'") == held(&["flood", "small"]));
     let waiting = [("flood", "7"), ("small", "7")].map(|(key, rows)| (key.to_owned(), rows.to_owned()));
-    assert_eq!(by_key(&database, "'waiting'"), waiting);
+    eventually(|| by_key(&database, "'waiting'") == waiting);
     assert_eq!(witness.requests().len(), 2, "one of each key over both nodes");
 
     first.signal("KILL").unwrap();
