@@ -63,7 +63,7 @@ fn panicked_actor_serves_again_and_restart_shows() {
         // The instance answers a moment before the keeper has heard of it.
         let restarted =
             || nodes(running).into_iter().filter(|node| node["restarts"] == 1).collect::<Vec<_>>();
-        expect_soon(|| restarted().iter().all(|node| node["state"] == "running"));
+        expect_soon(|| restarted().first().is_some_and(|node| node["state"] == "running"));
         let restarted = restarted();
         assert_eq!(restarted.len(), 1, "{restarted:?}");
         assert_eq!((&restarted[0]["generation"], &restarted[0]["state"]), (&json!(2), &json!("running")));
@@ -102,6 +102,7 @@ fn exhausted_channel_alone_is_quarantined_until_restarted() {
         expect_soon(|| client.json("POST", ORDERS, &order).unwrap().status == 200);
         let audit = client.get("/api/v1/admin/audit-logs?action=restart").unwrap().json();
         assert_eq!(audit["data"][0]["resource_id"], "channels/orders", "{audit}");
-        assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");
+        // The actor of another thread may be later.
+        expect_soon(|| client.get("/health").unwrap().json()["components"]["channels"] == "ok");
     });
 }

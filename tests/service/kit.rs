@@ -114,7 +114,7 @@ impl RunningService {
     }
 
     async fn stop(self) {
-        assert_eq!(self.service.shutdown(Duration::from_secs(10)).await, TreeExit::Shutdown);
+        assert_eq!(self.service.shutdown(Duration::from_secs(60)).await, TreeExit::Shutdown);
         self.server.stop(false).await;
     }
 }
