@@ -13,8 +13,8 @@ use crate::support::eventually;
 const DAY: i64 = 86_400;
 /// The number of occurrences that are made up.
 const CAUGHT_UP: i64 = 10;
-/// A schedule is up to date within this once its node is ready, also on a machine under load; a row for each second of the
-/// day would take minutes.
+/// A schedule is up to date within this once its node is ready, also on a machine under load; a row for each second
+/// of the day would take minutes.
 const RECOVERY: Duration = Duration::from_secs(20);
 /// Memory allowed for planning a day of seconds.
 const MEMORY_KIB: u64 = 50 * 1024;
