@@ -71,6 +71,18 @@ test("palette takes what is typed in the moment it opens", async () => {
   await close();
 });
 
+test("row that a key chooses has the focus before the next key", async () => {
+  const { page, watch, close } = await world.open({ path: "/runs" });
+  const row = await page.evaluate(async () => {
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, key: "j" }));
+    for (let turn = 0; turn < 50; turn += 1) await null;
+    return document.activeElement.closest("tr")?.dataset.row;
+  });
+  assert.equal(row, "0");
+  assert.deepEqual(await watch.faults(), []);
+  await close();
+});
+
 test("list of keys shows and closes by keyboard", async () => {
   const { page, watch, close } = await world.open({ path: "/runs" });
   await page.keyboard.press("?");
