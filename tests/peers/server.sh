@@ -7,11 +7,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# The port of the last start, or one where nobody answers yet.
+# The port of the last start, or one where nobody answers yet: below those that the kernel gives to connections, one of
+# which could take the port of a server that is away for a moment.
 port() {
   cat "$dir/port" 2>/dev/null && return
   local port
-  while port=$((20000 + RANDOM % 20000)) && answers "$port"; do :; done
+  while port=$((10000 + RANDOM % 22000)) && answers "$port"; do :; done
   echo "$port"
 }
 
