@@ -189,6 +189,10 @@ fn stats_of_a_quarantined_channel_say_so() {
     let stats = cli.run(&["channels", "stats", "b"]);
     assert!(stats.code == 0 && stats.err.contains("is quarantined on this node"), "{stats:?}");
     assert!(stats.err.contains("ABSENT_VARIABLE"), "{stats:?}");
+    let listed = cli.ok(&["channels", "list"]);
+    assert_eq!(listed.matches("active, quarantined").count(), 1, "{listed}");
+    let shown = cli.json(&["channels", "get", "b"]);
+    assert!(shown["data"]["quarantined"].as_str().unwrap().contains("ABSENT_VARIABLE"), "{shown}");
 }
 
 #[test]

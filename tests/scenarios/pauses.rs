@@ -93,6 +93,19 @@ fn paused_channel_refuses_calls_until_resumed() {
 }
 
 #[test]
+fn read_of_paused_channel_can_be_sent_back() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({}));
+    change(&mut client, "orders/pause", &json!({"reason": "down"}));
+    assert_eq!(order(&mut client, "orders/versions", &json!({})).status, 201);
+    let shown = client.get(&format!("{CHANNELS}/orders")).unwrap().json()["data"].clone();
+    assert_eq!(shown["paused"]["reason"], "down", "{shown}");
+    let sent = client.json("PUT", &format!("{CHANNELS}/orders"), &shown).unwrap();
+    assert_eq!(sent.status, 200, "{}", sent.text());
+}
+
+#[test]
 fn pause_outlives_kill_and_new_version() {
     let server = start();
     let mut client = server.client();

@@ -2974,6 +2974,8 @@ export interface components {
              * @enum {string}
              */
             protocol: "rest" | "http" | "kafka" | "cron";
+            /** @description The reason of its quarantine on this node, in lists and in the read of the latest version. Absent without one. */
+            quarantined?: string;
             /** @description Route pattern. */
             route_pattern: string | null;
             /**

@@ -20,8 +20,8 @@ pub(crate) trait AdminEntity: Versioned {
     /// Adds the version that serves to the document of a list or a read.
     fn with_active_version(resource: Self::Resource, version: Option<i64>) -> Self::Resource;
 
-    /// Adds the pause of this id to the document of a list or a read.
-    fn with_pause(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
+    /// Adds the pause and the quarantine of this id to the document of a list or a read.
+    fn with_serving_state(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
         let _ = (state, id);
         resource
     }

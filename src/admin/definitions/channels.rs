@@ -75,9 +75,12 @@ impl AdminEntity for Channel {
         ChannelResource { active_version, ..resource }
     }
 
-    fn with_pause(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
-        let pause = state.serving.registry.snapshot().pause_of(id).map(|pause| (**pause).clone().into());
-        ChannelResource { paused: pause, ..resource }
+    fn with_serving_state(state: &AppState, id: &str, resource: Self::Resource) -> Self::Resource {
+        let snapshot = state.serving.registry.snapshot();
+        let paused = snapshot.pause_of(id).map(|pause| (**pause).clone().into());
+        let quarantine = snapshot.channel_by_id(id).and_then(|entry| entry.quarantine());
+        let quarantined = quarantine.map(|quarantine| quarantine.reason.to_string());
+        ChannelResource { paused, quarantined, ..resource }
     }
 
     fn repository(state: &AppState) -> Repository<Self> {

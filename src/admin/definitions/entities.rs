@@ -49,7 +49,7 @@ pub(crate) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryPara
     let serving = V::repository(&state).serving_versions(ids).await?;
     let resources = rows.into_iter().map(|row| {
         let (version, id) = (serving.get(row.id()).copied(), row.id().to_owned());
-        V::with_pause(&state, &id, V::with_active_version(V::Resource::from(row), version))
+        V::with_serving_state(&state, &id, V::with_active_version(V::Resource::from(row), version))
     });
     Ok(HttpResponse::Ok().json(PageEnvelope::new(resources, total, page)))
 }
@@ -108,7 +108,8 @@ pub(crate) async fn read_latest<V: AdminEntity>(
     let tag = entity.entity_tag();
     let serving = V::repository(state).serving_versions(vec![entity.id().to_owned()]).await?;
     let version = serving.get(entity.id()).copied();
-    let resource = V::with_pause(state, id, V::with_active_version(V::Resource::from(entity), version));
+    let resource = V::with_active_version(V::Resource::from(entity), version);
+    let resource = V::with_serving_state(state, id, resource);
     Ok((tag, with_warnings(resource, warnings)))
 }
 

@@ -72,6 +72,10 @@ pub struct ChannelResource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub paused: Option<PauseDetail>,
+    /// The reason of its quarantine on this node, in lists and in the read of the latest version. Absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub quarantined: Option<String>,
 }
 
 /// The pause of a channel.
@@ -187,6 +191,7 @@ impl From<Channel> for ChannelResource {
             updated_at: channel.updated_at,
             active_version: None,
             paused: None,
+            quarantined: None,
         }
     }
 }

@@ -167,7 +167,7 @@ impl Channel {
     }
 
     /// Keys of a read that an author cannot set, or only when the channel is created.
-    pub const ONLY_READ: [&'static str; 9] = [
+    pub const ONLY_READ: [&'static str; 11] = [
         "channel_id",
         "channel_type",
         "protocol",
@@ -177,6 +177,8 @@ impl Channel {
         "created_at",
         "updated_at",
         "active_version",
+        "paused",
+        "quarantined",
     ];
 
     /// Returns the document as the admin API shows it: secrets are masked, absent optional fields are `null`.

@@ -207,7 +207,7 @@ pub(crate) async fn run(command: ChannelCommand, context: &CommandContext) -> Re
     let group = CHANNELS;
     match command {
         ChannelCommand::List { filter, args } => {
-            group.list_completed(&args, &filter.parameters(), with_pause, context).await
+            group.list_completed(&args, &filter.parameters(), with_state, context).await
         }
         ChannelCommand::Get { id } => group.get(&id, context).await,
         ChannelCommand::Create(args) => group.create(&args, context).await,
@@ -295,11 +295,14 @@ async fn change_pause(
     Ok(0)
 }
 
-/// Adds to the status of a paused channel that it is.
-fn with_pause(mut row: Value) -> Value {
-    if row["paused"].is_object() {
-        row["status"] = format!("{}, paused", plain(&row["status"])).into();
-    }
+/// Adds to the status of a channel what keeps it from serving: a quarantine, or a pause.
+fn with_state(mut row: Value) -> Value {
+    let state = match (row["quarantined"].is_string(), row["paused"].is_object()) {
+        (true, _) => "quarantined",
+        (false, true) => "paused",
+        (false, false) => return row,
+    };
+    row["status"] = format!("{}, {state}", plain(&row["status"])).into();
     row
 }
 

@@ -43,6 +43,15 @@ fn absent_and_null_fields_take_their_defaults() {
 }
 
 #[test]
+fn keys_that_reads_show_are_passed_over() {
+    let own = ["channel_id", "channel_type", "protocol"];
+    for key in crate::entity::Channel::ONLY_READ.into_iter().filter(|key| !own.contains(key)) {
+        let body = rest(json!({ (key): {"a": 1} }));
+        assert!(parse_new_channel(&body, &Marked).is_ok(), "{key}");
+    }
+}
+
+#[test]
 fn type_protocol_and_method_names_ignore_case() {
     let content =
         content(&rest(json!({"channel_type": "ASync", "protocol": "HTTP", "methods": ["get", "Post"]})));
