@@ -13,6 +13,8 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slog::warn;
+
 use crate::housekeeping::{JobError, JobPass, JobSpec};
 
 use decider::CanaryDecider;
@@ -49,8 +51,17 @@ async fn watch(services: &CanaryServices, reporter: &CanaryReporter) -> Result<J
         return Ok(JobPass::Skipped);
     }
     let decider = CanaryDecider::new(services);
+    let mut failure = None;
     for rollout in open {
-        decider.look_at(rollout).await?;
+        let workflow = rollout.workflow_id.clone();
+        let Err(error) = decider.look_at(rollout).await else { continue };
+        warn!(services.log, "a look at a rollout failed"; "workflow" => workflow, "error" => %error);
+        let is_outage = error.is_outage();
+        failure = failure.or(Some(error));
+        if is_outage {
+            break;
+        }
     }
-    Ok(JobPass::Done)
+    // One that fails holds up no other, unless the database is away.
+    failure.map_or(Ok(JobPass::Done), |error| Err(error.into()))
 }

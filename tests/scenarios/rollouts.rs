@@ -79,6 +79,27 @@ fn good_canary_takes_all_traffic_by_itself() {
 }
 
 #[test]
+fn look_that_fails_holds_up_no_other() {
+    let server = start();
+    let mut client = server.client();
+    // The rollout of `a` comes before that of `w`; its looks are refused from the first one on.
+    let refusal = "CREATE TRIGGER refusal BEFORE UPDATE ON canary_rollouts \
+         WHEN NEW.workflow_id = 'a' AND NEW.figures IS NOT NULL BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    open_database(&server.directory().join("svc.db")).batch_execute(refusal).unwrap();
+    echo(&mut client, "a", json!({}));
+    let path = "/api/v1/admin/workflows/a";
+    assert_eq!(client.json("POST", &format!("{path}/versions"), &json!({})).unwrap().status, 201);
+    assert_eq!(client.json("PUT", path, &json!({"description": "second"})).unwrap().status, 200);
+    let plan = json!({"status": "active", "steps": [50], "interval_secs": 10});
+    let answer = client.json("PATCH", &format!("{path}/status"), &plan).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    begin(&mut client, None);
+    send_until(&server, &mut client, "promoted");
+    let held = client.get(&format!("{path}/rollout")).unwrap().json();
+    assert_eq!(held["data"]["canary"]["state"], "watching", "{held}");
+}
+
+#[test]
 fn failing_canary_is_rolled_back_and_reported() {
     let server = start();
     let mut client = server.client();

@@ -33,14 +33,25 @@ pub(super) async fn watch_cancels(shared: Arc<CronShared>, attempts: Arc<Attempt
     }
 }
 
+/// Reads the orders, and carries them out. One that fails holds up no other, unless the database is away.
 async fn look(shared: &CronShared, attempts: &AttemptPool) -> Result<(), StoreError> {
-    for order in shared.call_ledger(shared.ledger.open_cancels(&shared.settings.holder)).await? {
-        match order.step {
-            CancelStep::DropRun => attempts.cancel(order.id, order.reports),
-            CancelStep::GiveAgain => give_again(shared, order).await?,
+    let open = shared.call_ledger(shared.ledger.open_cancels(&shared.settings.holder)).await?;
+    let (own, given_again): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|order| order.step == CancelStep::DropRun);
+    for order in own {
+        attempts.cancel(order.id, order.reports);
+    }
+    let mut failure = None;
+    for order in given_again {
+        if let Err(error) = give_again(shared, order).await {
+            let is_outage = error.is_outage();
+            failure = failure.or(Some(error));
+            if is_outage {
+                break;
+            }
         }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }
 
 /// Ends an occurrence that was given back, or whose holder is dead.

@@ -1,6 +1,5 @@
 //! The watch for orders to cancel the work of this node.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use slog::warn;
@@ -39,20 +38,26 @@ impl CancelWatch {
         }
     }
 
-    /// Reads the orders, and carries out those that concern no running job.
+    /// Reads the orders, and carries out those that concern no running job. One that fails holds up no other, unless the
+    /// database is away.
     async fn look(&self) -> Result<(), StoreError> {
         let known = self.requests.copy_ids();
         let open = self.worker.store.open_cancels(&self.worker.nodes.id()).await?;
-        let mut own = HashSet::new();
-        for order in open {
-            match order.step {
-                CancelStep::DropRun => drop(own.insert(order.id)),
-                CancelStep::GiveAgain => self.give_again(order).await?,
+        let (own, given_again): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|order| order.step == CancelStep::DropRun);
+        self.requests.update(&known, own.into_iter().map(|order| order.id).collect());
+        self.end_queued().await;
+        let mut failure = None;
+        for order in given_again {
+            if let Err(error) = self.give_again(order).await {
+                let is_outage = error.is_outage();
+                failure = failure.or(Some(error));
+                if is_outage {
+                    break;
+                }
             }
         }
-        self.requests.update(&known, own);
-        self.end_queued().await;
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Ends the jobs that are to be cancelled and wait in the queue.

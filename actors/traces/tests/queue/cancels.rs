@@ -94,6 +94,29 @@ fn paused_work_is_cancelled_at_once() {
 }
 
 #[test]
+fn order_that_fails_holds_up_no_other() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.retry_enabled = false).await;
+        let terms =
+            || JobTerms { due: Some(DueTime::After(HOUR)), share: None, is_paused: false, max_waiting: 10 };
+        let first = process.submit_waiting(json!({ "n": 1 }), terms()).await.unwrap();
+        let second = process.submit_waiting(json!({ "n": 2 }), terms()).await.unwrap();
+        // Orders on record that no run carries out any more.
+        world.execute("UPDATE traces SET cancel_requested_at = created_at, cancelled_by = 'ops'");
+        world.execute(&format!(
+            "CREATE TRIGGER refusal BEFORE UPDATE ON traces WHEN OLD.id = '{first}'
+             BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        ));
+        let running = process.submit(json!({ "do": "wait" })).await.unwrap();
+        process.ends(running, "running").await;
+        cancel(&process, running, false).await.unwrap();
+        process.ends(running, "cancelled").await;
+        process.ends(second, "cancelled").await;
+        assert_eq!(process.trace(first).await.row.status, "scheduled");
+    });
+}
+
+#[test]
 fn work_between_retries_ends_with_its_letter() {
     run(async |world| {
         let process = world.start(|_| {}).await;
