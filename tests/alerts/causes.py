@@ -511,6 +511,34 @@ def client_secret_is_wrong(world):
         time.sleep(2)
 
 
+# --- webhooks
+
+
+def with_dead_endpoint(world, settings=None):
+    """A server whose channel `pay` sends an event to an endpoint at which nobody listens."""
+    server, port = world.started(settings), free_port()
+    server.connector(f"https://127.0.0.1:{port}", allow_urls=[f"https:{port}"])
+    endpoint = {"url": f"https://127.0.0.1:{port}/in", "topics": ["paid"], "connector": "shop"}
+    created = server.admin("POST", "webhooks", endpoint)["data"]
+    server.admin("POST", f"webhooks/{created['id']}/enable", {"verify": False})
+    server.serve("pay", {"name": "send_webhook", "input": {"topic": "paid", "data_logic": 1}})
+    world.watch()
+    return server
+
+
+@causes("SvcWebhooksFail")
+def endpoint_is_away(world):
+    server = with_dead_endpoint(world)
+    for _ in range(4):
+        server.send_many("pay", 10)
+        time.sleep(1)
+
+
+@causes("SvcWebhookDeadLetters")
+def endpoint_stays_away(world):
+    with_dead_endpoint(world, {"WEBHOOKS__RETRY_SCHEDULE": "1s"}).send("pay")
+
+
 # --- the database
 
 

@@ -7,6 +7,7 @@ mod kafka;
 mod process;
 mod schedules;
 mod storage;
+mod webhooks;
 mod work;
 
 /// The urgency of an alert.
@@ -52,12 +53,13 @@ pub(super) struct AlertGroup {
 }
 
 /// Every alert, in the order of the page.
-pub(super) const GROUPS: [AlertGroup; 7] = [
+pub(super) const GROUPS: [AlertGroup; 8] = [
     AlertGroup { name: "svc-process", alerts: process::ALERTS },
     AlertGroup { name: "svc-channels", alerts: channels::ALERTS },
     AlertGroup { name: "svc-work", alerts: work::ALERTS },
     AlertGroup { name: "svc-schedules", alerts: schedules::ALERTS },
     AlertGroup { name: "svc-kafka", alerts: kafka::ALERTS },
     AlertGroup { name: "svc-connectors", alerts: connectors::ALERTS },
+    AlertGroup { name: "svc-webhooks", alerts: webhooks::ALERTS },
     AlertGroup { name: "svc-storage", alerts: storage::ALERTS },
 ];
