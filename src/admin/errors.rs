@@ -97,7 +97,7 @@ fn to_recent_group(counted: ErrorGroupCount) -> RecentErrorGroup {
         message: counted.message,
         count: counted.count,
         first_seen: counted.first_seen,
-        last_seen: counted.last_minute,
+        last_seen: counted.last_minute.max(counted.first_seen),
         per_minute: counted.minutes,
     }
 }

@@ -5509,7 +5509,7 @@ export interface components {
             group: string;
             /**
              * Format: date-time
-             * @description Begin of the last minute with a failure.
+             * @description Begin of the last minute with a failure, or `first_seen` if that is later.
              */
             last_seen: string;
             /** @description The message, with ids, numbers and quoted texts replaced. */

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_model::Timestamp;
 use svc_testkit::events::{EventReader, ReceivedEvent};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::ServerProcess;
@@ -238,6 +239,8 @@ fn recent_errors_are_counted_by_minute() {
     assert_eq!((minutes.len(), minutes.iter().sum::<i64>()), (5, 2));
     let listed = client.get(&format!("{ADMIN}/errors?channel=broken")).unwrap().json()["data"][0].clone();
     assert_eq!((&listed["group"], &listed["count"]), (&group["group"], &json!(2)));
+    let seen = |member: &str| Timestamp::parse(group[member].as_str().unwrap()).unwrap();
+    assert!(seen("last_seen") >= seen("first_seen"), "{group}");
 }
 
 #[test]

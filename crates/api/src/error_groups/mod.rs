@@ -84,7 +84,7 @@ pub struct RecentErrorGroup {
     /// Instant of the first failure, whether it is in the window or not.
     #[schema(value_type = String, format = DateTime)]
     pub first_seen: Timestamp,
-    /// Begin of the last minute with a failure.
+    /// Begin of the last minute with a failure, or `first_seen` if that is later.
     #[schema(value_type = String, format = DateTime)]
     pub last_seen: Timestamp,
     /// Failures of each minute of the window, the oldest first.
