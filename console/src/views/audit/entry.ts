@@ -46,7 +46,7 @@ export function readHashes(entry: Pick<AuditLogEntry, "change">): Hashes | null 
 export type Definition = Readonly<Record<string, unknown>> & { content_hash: string };
 
 /** Members that do not belong to the content. */
-const NOT_CONTENT = ["content_hash", "created_at", "updated_at", "status", "version", "active_version", "rollout_percentage", "paused", "config_json", "load_status", "load_error", "load_error_stage", "id", "channel_id"];
+const NOT_CONTENT = ["content_hash", "created_at", "updated_at", "status", "version", "active_version", "rollout_percentage", "paused", "quarantined", "config_json", "load_status", "load_error", "load_error_stage", "id", "channel_id"];
 
 /** Returns the content of a definition. */
 export function contentOf(definition: Definition): Record<string, unknown> {
