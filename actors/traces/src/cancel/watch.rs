@@ -32,7 +32,11 @@ impl CancelWatch {
                 }
                 Err(error) => {
                     warn!(self.worker.log, "cannot read orders to cancel"; "error" => %error);
-                    sleep(backoff.next_delay()).await;
+                    // An order that comes meanwhile may be one that can be carried out.
+                    tokio::select! {
+                        () = sleep(backoff.next_delay()) => {}
+                        () = self.requests.wait_for_look() => {}
+                    }
                 }
             }
         }
