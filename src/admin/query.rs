@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
+use chrono::Datelike as _;
 use std::future::{Ready, ready};
 use svc_api::QueryParameter;
 use svc_model::{Page, ServiceError, Timestamp};
@@ -216,7 +217,8 @@ pub(super) fn check_range(range: TimeRange) -> Result<TimeRange, ServiceError> {
     }
 }
 
-/// Returns the instant that lies a number of seconds, minutes, hours or days before another.
+/// Returns the instant that lies a number of seconds, minutes, hours or days before another; `None` for one before the
+/// year 0, which RFC 3339 cannot write.
 fn before(now: Timestamp, ago: &str) -> Option<Timestamp> {
     let unit = ago.chars().last()?;
     let number: i64 = ago.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
@@ -228,7 +230,8 @@ fn before(now: Timestamp, ago: &str) -> Option<Timestamp> {
         _ => return None,
     };
     let ago = chrono::Duration::try_seconds(number.checked_mul(seconds)?)?;
-    now.naive().checked_sub_signed(ago).map(Timestamp::from_naive)
+    let instant = now.naive().checked_sub_signed(ago).filter(|instant| instant.year() >= 0)?;
+    Some(Timestamp::from_naive(instant))
 }
 
 impl FromRequest for QueryParameters {
@@ -318,9 +321,18 @@ mod tests {
             assert_eq!(read(text).unwrap(), Timestamp::parse(expected), "{text}");
         }
         assert_eq!(query(&[]).moment("since", now).unwrap(), None);
-        for refused in
-            ["-", "-m", "-15", "-15w", "--5m", "-1.5h", "-9223372036854775807d", "15m", "yesterday"]
-        {
+        for refused in [
+            "-",
+            "-m",
+            "-15",
+            "-15w",
+            "--5m",
+            "-1.5h",
+            "-999999d",
+            "-9223372036854775807d",
+            "15m",
+            "yesterday",
+        ] {
             let message = read(refused).unwrap_err().message().to_owned();
             assert!(message.contains("'since'") && message.contains("-15m"), "{refused}: {message}");
         }

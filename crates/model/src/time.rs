@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
+use chrono::{DateTime, Datelike, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A point in time in UTC with microsecond precision.
@@ -31,10 +31,11 @@ impl Timestamp {
         self.0
     }
 
-    /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names.
+    /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names. An offset that
+    /// moves the instant out of the years 0 to 9999 in UTC is refused: such an instant cannot be written so.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
-        let instant = DateTime::parse_from_rfc3339(text).ok()?;
-        Some(Self::from_naive(instant.naive_utc()))
+        let instant = DateTime::parse_from_rfc3339(text).ok()?.naive_utc();
+        (0..=9999).contains(&instant.year()).then(|| Self::from_naive(instant))
     }
 
     /// Parses RFC 3339 with an offset, or a date and time without time zone, taken as UTC: the forms of databases, and of
@@ -90,7 +91,8 @@ mod tests {
             Timestamp::parse_rfc3339("2026-01-01T02:00:00+02:00"),
             Timestamp::parse("2026-01-01T00:00:00")
         );
-        for bad in ["", "today", "2026-01-01", "2026-13-01T00:00:00"] {
+        let moved_out = ["9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01"];
+        for bad in ["", "today", "2026-01-01", "2026-13-01T00:00:00"].into_iter().chain(moved_out) {
             assert!(Timestamp::parse(bad).is_none(), "{bad}");
         }
     }
