@@ -179,6 +179,7 @@ fn impossible_pause_is_refused_and_changes_nothing() {
         ("orders/pause", json!({"reason": "x", "until": "soon"}), "body.until"),
         ("orders/pause", json!({"reason": "x", "until": "2999-01-01T00:00:00"}), "body.until"),
         ("orders/pause", json!({"reason": "x", "until": "2020-01-01T00:00:00Z"}), "body.until"),
+        ("orders/pause", json!({"reason": "x", "until": "9999-12-31T23:59:59-00:01"}), "body.until"),
         ("orders/resume", json!({"because": "x"}), "body.because"),
         ("pause", json!({"reason": "x"}), "body.filter"),
         ("pause", json!({"reason": "x", "filter": {}}), "body.filter"),
