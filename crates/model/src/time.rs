@@ -31,8 +31,8 @@ impl Timestamp {
         self.0
     }
 
-    /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names. An offset that
-    /// moves the instant out of the years 0 to 9999 in UTC is refused: such an instant cannot be written so.
+    /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names. An offset
+    /// that moves the instant out of the years 0 to 9999 in UTC is refused: such an instant cannot be written so.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let instant = DateTime::parse_from_rfc3339(text).ok()?.naive_utc();
         (0..=9999).contains(&instant.year()).then(|| Self::from_naive(instant))

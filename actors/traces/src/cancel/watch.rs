@@ -42,8 +42,8 @@ impl CancelWatch {
         }
     }
 
-    /// Reads the orders, and carries out those that concern no running job. One that fails holds up no other, unless the
-    /// database is away.
+    /// Reads the orders, and carries out those that concern no running job. One that fails holds up no other, unless
+    /// the database is away.
     async fn look(&self) -> Result<(), StoreError> {
         let known = self.requests.copy_ids();
         let open = self.worker.store.open_cancels(&self.worker.nodes.id()).await?;
