@@ -9,6 +9,7 @@ mod call_guard;
 mod cleanup;
 mod composite;
 mod cursor;
+mod cut_step;
 mod fan_out;
 mod group;
 mod loops;
@@ -364,7 +365,7 @@ impl<'e> Run<'e> {
                 Err(error) => (Instant::now(), Err(error)),
             }
         };
-        let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
+        let started_at = self.open_step(step, started);
         if let Some(recorder) = &mut self.work.recorder {
             recorder.begin_task(&step.id);
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::message::Message;
 use crate::redaction::Redaction;
@@ -153,10 +154,23 @@ pub struct ExecutionTrace {
     pub truncated: bool,
 }
 
+/// A step in progress, which is in the trace when it ends, or is cut short.
+#[derive(Debug)]
+pub(crate) struct OpenStep {
+    pub(crate) task_id: Arc<str>,
+    pub(crate) function: Arc<str>,
+    /// The connector that its input names.
+    pub(crate) connector: Option<Arc<str>>,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) began: Instant,
+}
+
 /// Collects an execution trace within its budget.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     trace: ExecutionTrace,
+    /// The step that has begun and is not in the trace yet.
+    open_step: Option<OpenStep>,
     budget: usize,
     /// A trace of more steps would be larger than the budget by them alone.
     max_steps: usize,
@@ -168,6 +182,7 @@ impl Tracer {
     pub(crate) fn new(options: TraceOptions, message: &Message, redaction: &Redaction) -> Self {
         let mut tracer = Self {
             trace: ExecutionTrace::default(),
+            open_step: None,
             budget: options.snapshot_bytes,
             max_steps: (options.snapshot_bytes / STEP_BYTES).max(MIN_STEPS),
             is_of_view: false,
@@ -221,8 +236,19 @@ impl Tracer {
         self.trace.truncated = true;
     }
 
+    /// Notes that a step begins.
+    pub(crate) fn open_step(&mut self, step: OpenStep) {
+        self.open_step = Some(step);
+    }
+
+    /// Takes the step that has begun and is not in the trace.
+    pub(crate) fn take_open_step(&mut self) -> Option<OpenStep> {
+        self.open_step.take()
+    }
+
     /// Adds a step, while there is room for it.
     pub(crate) fn push(&mut self, step: TraceStep) {
+        self.open_step = None;
         if self.trace.steps.len() < self.max_steps {
             self.trace.steps.push(step);
         } else {
@@ -237,7 +263,7 @@ impl Tracer {
     /// Returns a tracer for a view of the run.
     pub(crate) fn of_view(&self) -> Self {
         let (trace, budget) = (ExecutionTrace::default(), 0);
-        Self { trace, budget, max_steps: self.free_steps(), is_of_view: true }
+        Self { trace, open_step: None, budget, max_steps: self.free_steps(), is_of_view: true }
     }
 
     /// Returns the number of steps that there is room for.

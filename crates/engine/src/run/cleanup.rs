@@ -117,8 +117,9 @@ impl<'e> Run<'e> {
         })
     }
 
-    /// Forgets what a task that was cut short has begun.
+    /// Forgets what a task that was cut short has begun; the trace shows its step.
     pub(super) fn forget_cut_task(&mut self) {
+        self.trace_cut_step();
         self.work.changes.iter_mut().for_each(Vec::clear);
         self.work.mapping_contexts.clear();
         self.work.target = None;

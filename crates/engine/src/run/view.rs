@@ -125,8 +125,10 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Takes the records of a view, which may then have `free_steps` more steps of a trace.
+    /// Takes the records of a view, which may then have `free_steps` more steps of a trace. A step that is in progress is
+    /// cut short.
     pub(super) fn take_record(&mut self, free_steps: usize) -> ViewRecord {
+        self.trace_cut_step();
         let tracer = self.work.tracer.as_mut();
         let is_truncated = tracer.as_ref().is_some_and(|tracer| tracer.is_truncated());
         ViewRecord {

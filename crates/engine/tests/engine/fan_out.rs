@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_engine::{EngineLimits, RunOptions, TraceOptions};
+use svc_engine::{EngineLimits, RunOptions, StepResult, TraceOptions};
 use svc_model::{FieldCode, WorkflowChecks as _};
 
 use crate::suppliers::{Suppliers, assert_time, errors, set, supply, with};
@@ -344,6 +344,35 @@ fn traces_show_elements_and_their_results() {
     assert_eq!(steps[0].changes.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["data.answer"]);
     assert_eq!(steps[1].changes.last().unwrap().new_value, json!(["a", "b"]));
     assert_eq!(steps[1].message.as_ref().unwrap()["data"], json!({"answers": ["a", "b"]}));
+}
+
+#[test]
+fn traces_show_steps_that_were_cut_short() {
+    let suppliers = Suppliers::default();
+    let slow = |id: &str| supply(id, json!({"ms": 900, "output": "data.x"}));
+    let patient = with(slow("patient"), json!({"timeout_ms": 500}));
+    let each = with(slow("each"), json!({"for_each": {"over": [1], "into": "data.list"}}));
+    let quick = set("quick", "data.y", json!(1));
+    let both = json!({"id": "both", "parallel": true, "tasks": [slow("slow"), quick.clone()]});
+    let held = json!({"id": "held", "tasks": [slow("slow")], "finally": [quick.clone()]});
+    let failed = |id| (Some(id), StepResult::Failed);
+    let quick = (Some("quick"), StepResult::Executed);
+    for (member, expected) in [
+        (slow("alone"), vec![failed("alone")]),
+        (patient, vec![failed("patient")]),
+        (each, vec![failed("each")]),
+        (both, vec![failed("slow"), quick]),
+        (held, vec![failed("slow"), quick]),
+    ] {
+        let group = json!({"id": "group", "timeout_ms": 100, "tasks": [member]});
+        let options = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
+        let (outcome, _) = suppliers.run(json!([group]), json!(null), options);
+        let steps = outcome.trace.unwrap().steps;
+        let shown: Vec<_> = steps.iter().map(|step| (step.task_id.as_deref(), step.result)).collect();
+        assert_eq!(shown, expected, "{member}");
+        assert!(steps[0].duration_us.unwrap() >= 100_000 && steps[0].started_at.is_some());
+        assert_eq!(steps[0].function.as_deref(), Some("supply"));
+    }
 }
 
 #[test]
