@@ -207,17 +207,22 @@ pub fn object_bytes(form: &str, body: &Value) -> Result<Vec<u8>, String> {
 /// # Errors
 /// The problem.
 pub fn content_length(value: &Value) -> Result<u64, &'static str> {
-    // Arithmetic may have made a whole number a float.
-    let float =
-        value.as_f64().filter(|number| number.fract() == 0.0 && (1.0..=LARGEST_UPLOAD).contains(number));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within bounds")]
-    let whole = value.as_u64().filter(|bytes| *bytes > 0).or_else(|| float.map(|number| number as u64));
     // A store that gets none cannot hold the uploader to it.
-    whole.ok_or("must be a whole number from 1")
+    whole_number(value).ok_or("must be a whole number from 1")
 }
 
-/// The bound of the whole numbers that a float holds exactly, more than any store takes.
-const LARGEST_UPLOAD: f64 = 9_007_199_254_740_992.0;
+/// Returns a whole number from 1.
+fn whole_number(value: &Value) -> Option<u64> {
+    // Arithmetic may have made a whole number a float.
+    let float =
+        value.as_f64().filter(|number| number.fract() == 0.0 && (1.0..=LARGEST_FLOAT).contains(number));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within bounds")]
+    let whole = value.as_u64().or_else(|| float.map(|number| number as u64));
+    whole.filter(|number| *number > 0)
+}
+
+/// The bound of the whole numbers that a float holds exactly, more than any store takes and any URL lives.
+const LARGEST_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns `true` if the method of a grant uploads.
 #[must_use]
@@ -232,7 +237,7 @@ pub fn puts(method: Option<&Value>) -> bool {
 pub fn lifetime(at: &str, value: &Value) -> Result<Duration, FieldError> {
     let seconds = match value {
         Value::String(text) => seconds(text),
-        Value::Number(number) => number.as_u64(),
+        Value::Number(_) => whole_number(value),
         other => return Err(FieldError::type_mismatch(at, "integer or a duration like 15m", other)),
     };
     let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
@@ -298,6 +303,7 @@ mod tests {
         for (value, expected) in [
             (json!(1), 1),
             (json!(604_800), 604_800),
+            (json!(900.0), 900),
             (json!("1s"), 1),
             (json!("15m"), 900),
             (json!("2h"), 7_200),
@@ -309,6 +315,7 @@ mod tests {
             json!(0),
             json!(-1),
             json!(1.5),
+            json!(0.0),
             json!(604_801),
             json!("8d"),
             json!("0s"),

@@ -5,17 +5,28 @@ use serde_json::Value;
 /// Maximum duration: ten years of 365 days, in seconds.
 const MAX_SECONDS: i64 = 315_360_000;
 
+/// The bound of the whole numbers that a float holds exactly.
+const LARGEST_FLOAT: f64 = 9_007_199_254_740_992.0;
+
 /// The message for an invalid duration.
 pub(super) const WHY: &str = "1 to 315360000 seconds, as an integer or as a text such as 90s, 15m, 12h, 30d";
 
 /// Parses a duration to seconds: an integer, or digits with a unit.
 pub(super) fn seconds(value: &Value) -> Result<i64, &'static str> {
     let seconds = match value {
-        Value::Number(number) => number.as_i64(),
+        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
         Value::String(text) => parse_written(text),
         _ => None,
     };
     seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds)).ok_or(WHY)
+}
+
+/// Returns the integer that arithmetic has made a float.
+fn whole(float: f64) -> Option<i64> {
+    let is_whole = float.fract() == 0.0 && float.abs() <= LARGEST_FLOAT;
+    #[expect(clippy::cast_possible_truncation, reason = "of no use unless whole and bounded")]
+    let integer = float as i64;
+    is_whole.then_some(integer)
 }
 
 fn parse_written(text: &str) -> Option<i64> {
@@ -42,6 +53,7 @@ mod tests {
     fn duration_is_an_integer_or_has_a_unit() {
         for (value, expected) in [
             (json!(1), 1),
+            (json!(900.0), 900),
             (json!(315_360_000), 315_360_000),
             (json!("90s"), 90),
             (json!("15m"), 900),
@@ -58,6 +70,8 @@ mod tests {
             json!(0),
             json!(-5),
             json!(1.5),
+            json!(0.0),
+            json!(1e300),
             json!(315_360_001),
             json!("3651d"),
             json!("0s"),
