@@ -213,7 +213,7 @@ pub fn content_length(value: &Value) -> Result<u64, &'static str> {
 
 /// Returns a whole number from 1.
 fn whole_number(value: &Value) -> Option<u64> {
-    // Arithmetic may have made a whole number a float.
+    // A message may have a whole number as a float.
     let float =
         value.as_f64().filter(|number| number.fract() == 0.0 && (1.0..=LARGEST_FLOAT).contains(number));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within bounds")]

@@ -21,7 +21,7 @@ pub(super) fn seconds(value: &Value) -> Result<i64, &'static str> {
     seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds)).ok_or(WHY)
 }
 
-/// Returns the integer that arithmetic has made a float.
+/// Returns the whole number that a message has as a float.
 fn whole(float: f64) -> Option<i64> {
     let is_whole = float.fract() == 0.0 && float.abs() <= LARGEST_FLOAT;
     #[expect(clippy::cast_possible_truncation, reason = "of no use unless whole and bounded")]
