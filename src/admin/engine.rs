@@ -113,7 +113,7 @@ pub(super) async fn invalidate_cache(
 fn parse_namespaces(body: &Value) -> Result<Vec<String>, ServiceError> {
     let members = require_known_keys(body, &["namespaces"])?;
     let list = members.get("namespaces").ok_or_else(|| FieldError::required("body.namespaces"))?;
-    read_namespaces(list).map_err(|why| FieldError::invalid("body.namespaces", why).into())
+    Ok(read_namespaces(list, "body.namespaces")?)
 }
 
 /// `GET /dev`: the project that this process serves while its author works; 404 in any other process.

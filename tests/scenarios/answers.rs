@@ -181,7 +181,9 @@ fn invalidated_namespace_leaves_no_cached_answer() {
     let answer = client.json("POST", path, &json!({"namespaces": ["offers", "absent"]})).unwrap();
     assert_eq!(answer.json()["data"], json!({"namespaces": ["offers", "absent"], "stores": 1}));
     assert_eq!([ask(&mut client, "offers"), ask(&mut client, "others")], ["miss", "hit"]);
-    error(&client.json("POST", path, &json!({"namespaces": ["Offers"]})).unwrap(), 400, "VALIDATION_ERROR");
+    let refusal = client.json("POST", path, &json!({"namespaces": ["offers", "Offers"]})).unwrap();
+    error(&refusal, 400, "VALIDATION_ERROR");
+    assert_eq!(refusal.json()["error"]["details"][0]["path"], "body.namespaces[1]");
     let rows = client.get("/api/v1/admin/audit-logs?action=invalidate").unwrap().json();
     assert_eq!(
         (&rows["data"][0]["resource_type"], rows["data"].as_array().unwrap().len()),

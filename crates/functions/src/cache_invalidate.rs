@@ -12,7 +12,7 @@ use svc_engine::{
 use svc_model::FieldError;
 use svc_model::config::namespace_problem;
 
-use crate::input::{InputProblems, text};
+use crate::input::text;
 
 /// Namespaces of one call.
 pub const MAX_NAMESPACES: usize = 64;
@@ -68,12 +68,11 @@ impl Function for CacheInvalidate {
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let mut problems = InputProblems { at, errors };
         let literal = input.get("namespaces").map(Template::compile);
         let literal = literal.as_ref().and_then(Template::as_literal);
         let literal = literal.filter(|value| value.is_array() && !holds_computed(value));
-        if let Some(Err(why)) = literal.map(read_namespaces) {
-            problems.invalid("namespaces", why);
+        if let Some(Err(problem)) = literal.map(|list| read_namespaces(list, &format!("{at}.namespaces"))) {
+            errors.push(problem);
         }
     }
 
@@ -96,8 +95,8 @@ struct InvalidateTask {
 impl CompiledTask for InvalidateTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let namespaces = read_namespaces(&self.inputs.require(cx, "namespaces")?)
-                .map_err(|why| TaskError::validation(format!("namespaces: {why}")))?;
+            let namespaces = read_namespaces(&self.inputs.require(cx, "namespaces")?, "namespaces")
+                .map_err(|problem| TaskError::validation(problem.to_string()))?;
             let count = namespaces.len();
             let stores = self.caches.invalidate(namespaces).await;
             let stores = stores.map_err(|reason| TaskError::new(ErrorCode::Io, reason))?;
@@ -109,22 +108,23 @@ impl CompiledTask for InvalidateTask {
     }
 }
 
-/// Reads a list of namespaces.
+/// Reads the list of namespaces that is at a path.
 ///
 /// # Errors
-/// The reason why it is none.
-pub fn read_namespaces(list: &Value) -> Result<Vec<String>, String> {
-    let Value::Array(items) = list else { return Err("expected a list of texts".to_owned()) };
+/// The first problem, at its place.
+pub fn read_namespaces(list: &Value, at: &str) -> Result<Vec<String>, FieldError> {
+    let Value::Array(items) = list else { return Err(FieldError::type_mismatch(at, "array", list)) };
     if !(1..=MAX_NAMESPACES).contains(&items.len()) {
-        return Err(format!("name from 1 to {MAX_NAMESPACES} namespaces"));
+        return Err(FieldError::invalid(at, format!("name from 1 to {MAX_NAMESPACES} namespaces")));
     }
     items
         .iter()
         .enumerate()
         .map(|(index, item)| {
-            let name = item.as_str().ok_or_else(|| format!("[{index}] is no text"))?;
+            let place = || format!("{at}[{index}]");
+            let name = item.as_str().ok_or_else(|| FieldError::type_mismatch(place(), "string", item))?;
             match namespace_problem(name) {
-                Some(why) => Err(format!("[{index}]: {why}")),
+                Some(why) => Err(FieldError::invalid(place(), why)),
                 None => Ok(name.to_owned()),
             }
         })
@@ -137,16 +137,18 @@ mod tests {
 
     #[test]
     fn list_of_namespaces_is_bounded_and_checked() {
-        assert_eq!(read_namespaces(&json!(["a", "b:1"])), Ok(vec!["a".to_owned(), "b:1".to_owned()]));
-        for (list, why) in [
-            (json!("a"), "expected a list"),
-            (json!([]), "from 1 to 64"),
-            (json!(vec!["a"; 65]), "from 1 to 64"),
-            (json!(["a", 1]), "[1] is no text"),
-            (json!(["A"]), "[0]: "),
+        let read = |list: Value| read_namespaces(&list, "input.namespaces");
+        assert_eq!(read(json!(["a", "b:1"])).unwrap(), ["a", "b:1"]);
+        for (list, place, why) in [
+            (json!("a"), "input.namespaces", "expected array, got string"),
+            (json!([]), "input.namespaces", "from 1 to 64"),
+            (json!(vec!["a"; 65]), "input.namespaces", "from 1 to 64"),
+            (json!(["a", 1]), "input.namespaces[1]", "expected string, got number"),
+            (json!(["A"]), "input.namespaces[0]", "from 1 to 64 letters"),
         ] {
-            let refused = read_namespaces(&list).unwrap_err();
-            assert!(refused.contains(why), "{refused}");
+            let refused = read(list).unwrap_err();
+            assert_eq!(refused.path, place);
+            assert!(refused.message.contains(why), "{}", refused.message);
         }
     }
 }
