@@ -3,16 +3,13 @@
 use serde_json::Value;
 use svc_contract::remove_response_control;
 use svc_engine::{AnsweredCall, CallMatch, CallRecording, ReplayReport, RunRecording, RunRecordingEnd};
-use svc_model::MASK;
 
 use super::channel::BacktestChannel;
 use super::ignored_path::IgnoredPath;
 use super::intake::ANSWERED;
+use super::masked_parts::adopt_masked;
 use super::recorded_line::RecordedLine;
 use crate::case::compare::{Match, describe};
-
-/// The only member of the stand-in of a secret.
-const STAND_IN: &str = "$secret";
 
 /// The reason for which a run with a call that was cut is not comparable, if it differs at all.
 const CUT_CALL: &str = "the recorded run ended a call before its answer";
@@ -363,27 +360,6 @@ fn prepare_values(root: &str, before: &Value, after: &Value, options: &BacktestO
     (before, after)
 }
 
-/// Puts what the recording masks in the place of what the run has there.
-fn adopt_masked(before: &Value, after: &mut Value) {
-    match (before, after) {
-        (Value::String(text), after) if text.contains(MASK) => *after = before.clone(),
-        (Value::Object(one), after) if one.len() == 1 && one.contains_key(STAND_IN) => {
-            *after = before.clone()
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            for (key, value) in one {
-                if let Some(other) = other.get_mut(key) {
-                    adopt_masked(value, other);
-                }
-            }
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.iter().zip(other).for_each(|(one, other)| adopt_masked(one, other));
-        }
-        _ => {}
-    }
-}
-
 /// Lists the paths that lines begin with, indexes left out, so that equal differences of several runs are one group.
 fn list_paths(lines: &[String]) -> String {
     let path = |line: &String| {
@@ -464,6 +440,11 @@ mod tests {
         let before = end(None, &[], json!({"card": "card ******", "key": {"$secret": "k"}, "n": 1}));
         let after = end(None, &[], json!({"card": "card 4111", "key": "stand-in", "n": 1}));
         assert!(kinds(before, after, &[]).is_empty());
+        let before = || end(None, &[], json!({"a": {"no": "******"}, "cards": [{"no": "******"}], "n": 1}));
+        for after in [json!({"n": 1}), json!({"a": {}, "cards": null, "n": 1})] {
+            assert!(kinds(before(), end(None, &[], after), &[]).is_empty(), "its source is not recorded");
+        }
+        assert_eq!(kinds(before(), end(None, &[], json!({"a": {}})), &[]), ["different-answer"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod decisive_reads;
 mod ignored_path;
 mod intake;
 mod mask_reach;
+mod masked_parts;
 mod recorded_line;
 mod report;
 mod to_case;
