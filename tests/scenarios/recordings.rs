@@ -66,6 +66,37 @@ fn failed_run_alone_is_recorded_where_asked() {
 }
 
 #[test]
+fn unchanged_version_is_same_whatever_is_dropped() {
+    let shop = Upstream::start(|_| UpstreamReply::new(200, json!({"pin": "77777777"}).to_string())).unwrap();
+    let server = start();
+    let mut client = server.client();
+    let connector = json!({"id": "shop", "name": "shop", "connector_type": "http",
+        "config": {"url": shop.url(""), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+    let map = |path: &str, logic: Value| json!({"path": path, "logic": logic});
+    let tasks = json!([
+        {"id": "ask", "name": "Ask", "function": {"name": "http_call", "input": {"connector": "shop",
+            "method": "POST", "path": "/pin", "output": "data.pin", "body_logic": {
+                "card": {"var": "payload.card"}, "tag": {"cat": ["tag ", {"var": "payload.n"}]}}}}},
+        {"id": "note", "name": "Note", "function": {"name": "map", "input": {"mappings": [
+            map("data.card", json!({"var": "payload.card"})), map("data.tags.n", json!({"var": "payload.n"})),
+            map("data.tags.tag", json!({"cat": ["tag ", {"var": "payload.n"}]}))]}}}
+    ]);
+    let drop = json!(["payload.card", "input.body.tag", "answer.pin", "data.tags.tag"]);
+    serve_with(&mut client, "order", json!({"tracing": {"record": {"share": 1, "drop": drop}}}), tasks);
+    let sent = json!({"n": 5, "card": "4111111111111111"});
+    assert_eq!(client.json("POST", "/api/v1/data/order", &sent).unwrap().status, 200);
+    eventually(|| list(&mut client, "workflow=order").len() == 1);
+    let start = "/api/v1/admin/workflows/order/backtest";
+    let started = client.json("POST", start, &json!({"version": 1})).unwrap();
+    assert_eq!(started.status, 202, "{}", started.text());
+    let path = format!("/api/v1/admin/backtests/{}", started.json()["data"]["id"].as_str().unwrap());
+    eventually(|| client.get(&path).unwrap().json()["data"]["state"] == "completed");
+    let report = client.get(&path).unwrap().json()["data"]["report"].clone();
+    assert_eq!((&report["runs"], &report["kinds"]["same"]), (&json!(1), &json!(1)), "{report}");
+}
+
+#[test]
 fn backtest_names_runs_that_a_draft_changes() {
     let server = start();
     let mut client = server.client();

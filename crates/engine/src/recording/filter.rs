@@ -185,6 +185,7 @@ impl DropPath {
 pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], masked: &[Value]) {
     let mut dropped = Vec::new();
     for path in paths {
+        let count = dropped.len();
         if let Some(rest) = path.below("payload") {
             take(&mut recording.payload, rest, &mut dropped);
         }
@@ -208,6 +209,10 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], maske
                     drop_from_error(error, rest, &mut dropped);
                 }
             }
+        }
+        let is_compared = ["data", "input"].iter().any(|root| path.below(root).is_some());
+        if is_compared && dropped.len() > count {
+            recording.dropped.push(path.0.clone());
         }
     }
     // A name alone has made credentials of the masked values: a short one would be found by accident.
@@ -359,6 +364,18 @@ mod tests {
         let error = recording.calls[0].error.as_ref().unwrap();
         assert_eq!(error.body, Some(json!({"rows": [{"pin": "9988"}, null]})));
         assert_eq!(error.message, format!("the answer has the status 503: {MASK}"));
+        assert!(recording.dropped.is_empty(), "no other run has them");
+    }
+
+    #[test]
+    fn dropped_parts_of_data_and_inputs_are_named() {
+        let call = CallRecording { input: json!({"body": {"pin": 1}}), ..CallRecording::default() };
+        let mut recording = RunRecording { calls: vec![call], ..RunRecording::default() };
+        recording.end.data = json!({"rows": [{"pin": 1}], "sum": 2});
+        let paths = ["data.rows.pin", "data.none", "input.body.pin", "answer.pin"].map(DropPath::parse);
+        drop_paths(&mut recording, &paths.map(Result::unwrap), &[]);
+        assert_eq!(recording.dropped, [vec!["data", "rows", "pin"], vec!["input", "body", "pin"]]);
+        assert_eq!(recording.end.data, json!({"rows": [{}], "sum": 2}));
     }
 
     #[test]

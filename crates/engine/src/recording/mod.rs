@@ -40,6 +40,9 @@ pub struct RunRecording {
     pub calls: Vec<CallRecording>,
     /// The end of the run.
     pub end: RunRecordingEnd,
+    /// The paths of which something in the data, or in the input of a call, is left out: their names and indexes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<Vec<String>>,
 }
 
 /// An instant or a random value that an expression or a function has drawn.

@@ -81,6 +81,14 @@ pub struct BacktestOptions {
     pub ignore: Vec<IgnoredPath>,
 }
 
+impl BacktestOptions {
+    /// Returns the options for a recorded run: what its recording leaves out is not compared.
+    pub(super) fn without_dropped(&self, recording: &RunRecording) -> Self {
+        let dropped = recording.dropped.iter().filter_map(|path| IgnoredPath::from_segments(path));
+        Self { ignore: self.ignore.iter().cloned().chain(dropped).collect() }
+    }
+}
+
 /// One difference of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDifference {

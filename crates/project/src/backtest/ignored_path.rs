@@ -30,6 +30,12 @@ impl IgnoredPath {
         Err(format!("'{text}' does not begin with {}{hint}", ROOTS.join(", ")))
     }
 
+    /// Returns the path of names and indexes, if it begins in what is compared.
+    pub(super) fn from_segments(segments: &[String]) -> Option<Self> {
+        let root = segments.first()?;
+        ROOTS.contains(&root.as_str()).then(|| Self { segments: segments.to_vec() })
+    }
+
     /// Removes what is at the path from the value of a root. An element of an array becomes null, so that the others keep
     /// their places.
     pub(super) fn remove_from(&self, root: &str, value: &mut Value) {

@@ -31,6 +31,16 @@ pub(super) fn adopt_masked(before: &Value, after: &mut Value) {
     }
 }
 
+/// Returns `true` if a part of a recorded value is masked.
+pub(super) fn holds_mask(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MASK),
+        Value::Array(items) => items.iter().any(holds_mask),
+        Value::Object(members) => members.values().any(holds_mask),
+        _ => false,
+    }
+}
+
 /// Returns `true` for a value of which nothing but masked texts is recorded.
 fn is_masked(value: &Value) -> bool {
     match value {

@@ -48,6 +48,7 @@ pub async fn backtest_run(
         }
         Some(RecordedVerdict::Unknown(reason)) => return RunComparison::incomparable(&reason),
     }
+    let options = &options.without_dropped(&line.recording);
     let recording = Arc::clone(&line.recording);
     let run = workflow.replay(recording).await;
     let Some(RecordingResult::Replayed(replayed)) = &run.outcome().recorded else {

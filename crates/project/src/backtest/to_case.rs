@@ -1,8 +1,9 @@
 //! A test case made of a recorded run: its input, the answers that it got, and its end.
 
 use serde_json::{Map, Value, json};
-use svc_engine::{CallRecording, DrawnValue, RecordedCallError, RunRecording, RunRecordingEnd};
+use svc_engine::{CallRecording, RecordedCallError, RunRecording, RunRecordingEnd};
 
+use super::masked_parts::holds_mask;
 use super::recorded_line::RecordedLine;
 use crate::case::workflow_stand_ins;
 
@@ -94,15 +95,24 @@ fn expect_errors(end: &RunRecordingEnd) -> Value {
     json!(codes)
 }
 
-/// Returns the expected data by paths, without the values that hold one which was drawn.
+/// Returns the expected data by paths, without the values that hold one which was drawn, is masked or left out.
 fn expect_data(recording: &RunRecording) -> Value {
     let mut expected = Map::new();
-    collect_expected("data".to_owned(), &recording.end.data, &recording.drawn, &mut expected);
+    collect_expected("data".to_owned(), &recording.end.data, recording, &mut expected);
     expected.into()
 }
 
-fn collect_expected(path: String, value: &Value, drawn: &[DrawnValue], expected: &mut Map<String, Value>) {
-    if !drawn.iter().any(|drawn| holds_drawn(value, &drawn.value)) {
+fn collect_expected(
+    path: String,
+    value: &Value,
+    recording: &RunRecording,
+    expected: &mut Map<String, Value>,
+) {
+    let is_drawn = recording.drawn.iter().any(|drawn| holds_drawn(value, &drawn.value));
+    let is_above = |dropped: &Vec<String>| {
+        dropped.join(".").strip_prefix(&path).is_some_and(|rest| rest.starts_with('.'))
+    };
+    if !is_drawn && !holds_mask(value) && !recording.dropped.iter().any(is_above) {
         expected.insert(path, value.clone());
         return;
     }
@@ -110,7 +120,7 @@ fn collect_expected(path: String, value: &Value, drawn: &[DrawnValue], expected:
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
     for (name, member) in value.as_object().into_iter().flatten().filter(|(name, _)| is_plain(name)) {
-        collect_expected(format!("{path}.{name}"), member, drawn, expected);
+        collect_expected(format!("{path}.{name}"), member, recording, expected);
     }
 }
 
@@ -142,6 +152,8 @@ fn stub_error(error: &RecordedCallError) -> Value {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use svc_engine::DrawnValue;
 
     use super::*;
 
@@ -217,5 +229,15 @@ mod tests {
         let end = RunRecordingEnd { data, ..RunRecordingEnd::default() };
         let made = case(RunRecording { drawn: drawn.to_vec(), end, ..RunRecording::default() });
         assert_eq!(made["expect"], json!({"data.day.n": 1, "data.sum": 3}));
+    }
+
+    #[test]
+    fn case_expects_nothing_masked_or_left_out() {
+        let data = json!({"card": {"no": "******", "n": 1}, "rows": [{}], "rest": {"sum": 3}, "sums": 4});
+        let dropped = ["data.rows.pin", "data.rest.pin"]
+            .map(|path| path.split('.').map(str::to_owned).collect::<Vec<_>>());
+        let end = RunRecordingEnd { data, ..RunRecordingEnd::default() };
+        let made = case(RunRecording { end, dropped: dropped.to_vec(), ..RunRecording::default() });
+        assert_eq!(made["expect"], json!({"data.card.n": 1, "data.rest.sum": 3, "data.sums": 4}));
     }
 }
