@@ -1,7 +1,7 @@
 //! The block `for_each` of a task or group.
 
 use serde_json::{Map, Value};
-use svc_model::FieldError;
+use svc_model::{FieldCode, FieldError};
 
 use crate::catalogue::{Catalogue, DefaultOutput};
 use crate::path::{self, Path, Root};
@@ -174,7 +174,7 @@ fn default_collect(
     let path = output.and_then(|output| Path::parse(&output).ok());
     if path.is_none() {
         let message = "required: the path of the value that is kept of each element";
-        errors.push(FieldError::invalid(format!("{at}.collect"), message));
+        errors.push(FieldError::new(format!("{at}.collect"), FieldCode::Required, message));
     }
     path
 }
@@ -265,6 +265,15 @@ mod tests {
         };
         assert_eq!(code(json!({"over": null, "into": "data.x"})), FieldCode::Invalid);
         assert_eq!(code(json!({"into": "data.x"})), FieldCode::Required);
+    }
+
+    #[test]
+    fn missing_collect_is_a_missing_key() {
+        let step = json!({"function": {"name": "log", "input": {}}});
+        let mut errors = Vec::new();
+        let path = default_collect(&Catalogue::default(), step.as_object().unwrap(), "t", &mut errors);
+        assert!(path.is_none());
+        assert_eq!((&*errors[0].path, errors[0].code.name()), ("t.collect", "REQUIRED"));
     }
 
     #[test]

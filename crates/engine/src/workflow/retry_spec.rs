@@ -178,12 +178,13 @@ fn refuse_unsafe(
 
 fn judge_repetition(catalogue: &Catalogue, step: &Map<String, Value>, block: &Value) -> Repetition {
     let function = step.get("function").unwrap_or(&Value::Null);
-    let is_declared = matches!(
-        step.get("retry_safety").and_then(Value::as_str),
-        Some("pure" | "read" | "idempotent_write")
-    );
-    if block["unsafe"] == true || is_declared {
+    if block["unsafe"] == true {
         return Repetition::Always;
+    }
+    match step.get("retry_safety").and_then(Value::as_str) {
+        Some("pure" | "read" | "idempotent_write") => return Repetition::Always,
+        Some("unsafe_write") => return Repetition::Never,
+        _ => {}
     }
     let entry = function["name"].as_str().and_then(|name| catalogue.find(name));
     let method = || authored_input(function)["method"].as_str().unwrap_or("GET").to_ascii_uppercase();
@@ -328,6 +329,21 @@ mod tests {
         let mut errors = Vec::new();
         check_safety(&json!("reed"), "t", &mut errors);
         assert!(errors[0].message.contains("did you mean \"read\""), "{errors:?}");
+    }
+
+    #[test]
+    fn task_declared_unsafe_needs_leave_to_be_retried() {
+        let catalogue = Catalogue::default();
+        let is_refused = |safety: &str, block: Value| {
+            let function = json!({"name": "ask", "input": {"method": "GET", "idempotency_key": true}});
+            let step = json!({"function": function, "retry_safety": safety});
+            let mut errors = Vec::new();
+            refuse_unsafe(&catalogue, step.as_object().unwrap(), &block, "t", &mut errors);
+            errors.iter().any(|error| error.path == "t.retry")
+        };
+        assert!(is_refused("unsafe_write", json!({"attempts": 2})));
+        assert!(!is_refused("unsafe_write", json!({"attempts": 2, "unsafe": true})));
+        assert!(!is_refused("idempotent_write", json!({"attempts": 2})));
     }
 
     #[test]
