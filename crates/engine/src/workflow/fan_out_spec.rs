@@ -210,7 +210,6 @@ fn output_path(catalogue: &Catalogue, function: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use svc_model::FieldCode;
 
     use super::*;
     use crate::engine::Engine;
