@@ -40,6 +40,21 @@ fn quota_is_exact_over_restart_and_kill() {
 }
 
 #[test]
+fn use_of_quota_shows_admitted_requests() {
+    let server = start();
+    let mut client = server.client();
+    let config =
+        json!({"quota": {"limit": 1000, "per": "month", "key_logic": {"var": "headers.x-tenant-id"}}});
+    echo(&mut client, "orders", config);
+    for _ in 0..3 {
+        assert_eq!(post(&mut client, "a").status, 200);
+    }
+    let shown = client.get("/api/v1/admin/channels/orders/quotas").unwrap().json()["data"].clone();
+    let key = &shown["keys"][0];
+    assert_eq!(json!([key["key"], key["used"], key["remaining"]]), json!(["a", 3, 997]), "{shown}");
+}
+
+#[test]
 fn quota_counts_by_any_header() {
     let server = start();
     let mut client = server.client();

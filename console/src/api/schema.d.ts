@@ -3428,8 +3428,8 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description Requests of the current window of the quota, those that nodes have reserved included; only in the response about one
-             *     consumer.
+             * @description Requests of the current window of the quota, those that other nodes have reserved included; only in the response
+             *     about one consumer.
              */
             used?: number;
         };
@@ -5393,7 +5393,7 @@ export interface components {
             resets_in_secs: number;
             /**
              * Format: int64
-             * @description Requests in the window, with those that nodes have reserved and not admitted yet.
+             * @description Requests in the window, with those that other nodes have reserved and not admitted yet.
              */
             used: number;
         };

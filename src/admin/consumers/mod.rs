@@ -51,8 +51,10 @@ pub(super) async fn read(state: Data<AppState>, name: Path<String>) -> Answer {
     let consumer = find(&state, &name).await?;
     let used = match consumer.quota {
         Some(terms) => {
-            let usages = state.store.quota_counts().list(&consumer_quota_scope(&name), terms).await?;
-            Some(usages.iter().map(|usage| usage.used).sum::<u64>())
+            let scope = consumer_quota_scope(&name);
+            let usages = state.store.quota_counts().list(&scope, terms).await?;
+            let unused: u64 = state.serving.quotas.count_unused(&scope).values().sum();
+            Some(usages.iter().map(|usage| usage.used).sum::<u64>().saturating_sub(unused))
         }
         None => None,
     };

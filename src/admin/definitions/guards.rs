@@ -54,11 +54,15 @@ pub(crate) async fn quotas(state: Data<AppState>, id: Path<String>) -> Answer {
         None => Vec::new(),
     };
     let limit = terms.map(|terms| terms.limit);
-    let keys = usages.into_iter().map(|usage| QuotaKeyUse {
-        used: usage.used,
-        remaining: limit.unwrap_or_default().saturating_sub(usage.used),
-        resets_in_secs: usage.window_left.as_secs(),
-        key: usage.key,
+    let unused = state.serving.quotas.count_unused(&channel.channel_id);
+    let keys = usages.into_iter().map(|usage| {
+        let used = usage.used.saturating_sub(unused.get(&usage.key).copied().unwrap_or_default());
+        QuotaKeyUse {
+            used,
+            remaining: limit.unwrap_or_default().saturating_sub(used),
+            resets_in_secs: usage.window_left.as_secs(),
+            key: usage.key,
+        }
     });
     Ok(data_response(ChannelQuota {
         channel_id: channel.channel_id,

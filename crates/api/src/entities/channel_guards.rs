@@ -78,7 +78,7 @@ pub struct ChannelQuota {
 pub struct QuotaKeyUse {
     /// The key: a principal, an address, or the result of `key_logic`.
     pub key: String,
-    /// Requests in the window, with those that nodes have reserved and not admitted yet.
+    /// Requests in the window, with those that other nodes have reserved and not admitted yet.
     pub used: u64,
     /// Requests that are left.
     pub remaining: u64,

@@ -18,8 +18,8 @@ pub struct ConsumerDetail {
     /// The bounds of its requests, over all channels together; `null` without any.
     #[schema(required = true)]
     pub quota: Option<ConsumerQuota>,
-    /// Requests of the current window of the quota, those that nodes have reserved included; only in the response about one
-    /// consumer.
+    /// Requests of the current window of the quota, those that other nodes have reserved included; only in the response
+    /// about one consumer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub used: Option<u64>,

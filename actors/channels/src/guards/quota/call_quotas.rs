@@ -1,5 +1,6 @@
 //! The quotas of the channels of a process.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
@@ -37,6 +38,15 @@ impl CallQuotas {
         if let Some(store) = &self.store {
             while self.unused.give_one_back(&**store).await {}
         }
+    }
+
+    /// Returns the requests that this node has reserved and not admitted, by the keys of a channel, or of the scope of a
+    /// consumer: the store counts them.
+    pub fn count_unused(&self, channel_id: &str) -> HashMap<String, u64> {
+        let mut unused = HashMap::new();
+        let held: Vec<_> = self.held.lock().iter().filter_map(Weak::upgrade).collect();
+        held.iter().for_each(|reservations| reservations.add_unused(channel_id, &mut unused));
+        unused
     }
 
     /// Forgets the reservations of quotas that no consumer has any more; their rests are given back. `terms` are the bounds

@@ -1,5 +1,6 @@
 //! The requests that this node has reserved of the quota of a channel, by key.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +102,21 @@ impl Reservations {
         let _ = self.store.give_back(key.clone(), *slice, *left).await;
     }
 
+    /// Adds the requests of a channel that are reserved now and not admitted, by their keys.
+    pub(super) fn add_unused(&self, channel_id: &str, unused: &mut HashMap<String, u64>) {
+        let now = Instant::now();
+        for (key, held) in &self.held {
+            if *key.channel_id != *channel_id {
+                continue;
+            }
+            // A key that is asked for at this moment has none.
+            let Ok(calls) = held.try_lock() else { continue };
+            if let Some(reserved) = calls.reserved.as_ref().filter(|reserved| reserved.is_usable(now)) {
+                *unused.entry(key.key.clone()).or_default() += reserved.left;
+            }
+        }
+    }
+
     /// Gives everything back that was not taken.
     pub(super) async fn give_back(&self) {
         let held: Vec<_> = self.held.iter().collect();
@@ -175,6 +191,10 @@ mod tests {
         let make = || Reservations::new(Arc::clone(&store) as Arc<dyn QuotaStore>, terms, unused.clone());
         let former = make();
         assert_eq!(former.take(key("a")).await, Ok(None));
+        let mut counted = HashMap::new();
+        former.add_unused("orders", &mut counted);
+        former.add_unused("others", &mut counted);
+        assert_eq!(counted, HashMap::from([("a".to_owned(), 9)]));
         drop(former);
         let next = make();
         for _ in 0..2 {
