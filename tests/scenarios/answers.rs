@@ -159,6 +159,27 @@ fn answers_report_what_the_rates_leave() {
 }
 
 #[test]
+fn trial_with_stubs_leaves_cached_answers() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "offers", json!({"cache": {"enabled": true, "namespaces": ["offers"]}}));
+    let ask = |client: &mut HttpClient| {
+        let answer = client.json("POST", "/api/v1/data/offers", &json!({})).unwrap();
+        answer.header("x-cache").unwrap().to_owned()
+    };
+    assert_eq!(ask(&mut client), "miss");
+    let tasks = json!([{"id": "forget", "name": "Forget", "function": {"name": "cache_invalidate", "input": {
+        "namespaces": ["offers"], "output": "data.cache"}}}]);
+    let document = json!({"workflow_id": "forget", "name": "Forget", "tasks": tasks});
+    let trial = json!({"data": {}, "stubs": {}, "workflow": document});
+    let answer = client.json("POST", "/api/v1/admin/workflows/forget/test", &trial).unwrap();
+    let shown = answer.json()["data"].clone();
+    assert_eq!(shown["live"], false, "{shown}");
+    assert_eq!(shown["output"]["cache"], json!({"namespaces": 1, "stores": 0}), "{shown}");
+    assert_eq!(ask(&mut client), "hit");
+}
+
+#[test]
 fn invalidated_namespace_leaves_no_cached_answer() {
     let server = start();
     let mut client = server.client();

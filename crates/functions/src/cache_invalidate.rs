@@ -84,6 +84,10 @@ impl Function for CacheInvalidate {
             output: output.map_err(|error| format!("output: {error}"))?,
         }))
     }
+
+    fn without_effects(&self) -> Option<Arc<dyn Function>> {
+        Some(Arc::new(Self::new(Arc::new(NoCaches))))
+    }
 }
 
 struct InvalidateTask {
