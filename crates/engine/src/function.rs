@@ -111,8 +111,8 @@ pub trait Function: Send + Sync {
     /// A text for the author; the workflow is then not usable.
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String>;
 
-    /// Returns the function for workflows with stand-ins, if its tasks have an effect inside of the process, which no stub
-    /// answers for; `None` if they have none.
+    /// Returns the function for workflows with stand-ins, if its tasks have an effect inside of the process, which no
+    /// stub answers for; `None` if they have none.
     fn without_effects(&self) -> Option<Arc<dyn Function>> {
         None
     }

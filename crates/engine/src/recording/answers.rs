@@ -162,8 +162,8 @@ impl ReplayAnswers {
     }
 }
 
-/// Returns `true` if an input is the recorded one. A text of the recording with a mask matches every text, and null: its
-/// source may be left out of the recording.
+/// Returns `true` if an input is the recorded one. A text of the recording with a mask matches every text, and null:
+/// its source may be left out of the recording.
 fn is_same(recorded: &Value, asked: &Value) -> bool {
     match (recorded, asked) {
         (Value::String(one), Value::String(other)) => one == other || one.contains(MASK),

@@ -125,8 +125,8 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Takes the records of a view, which may then have `free_steps` more steps of a trace. A step that is in progress is
-    /// cut short.
+    /// Takes the records of a view, which may then have `free_steps` more steps of a trace. A step that is in progress
+    /// is cut short.
     pub(super) fn take_record(&mut self, free_steps: usize) -> ViewRecord {
         self.trace_cut_step();
         let tracer = self.work.tracer.as_mut();

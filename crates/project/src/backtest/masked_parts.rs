@@ -6,8 +6,8 @@ use svc_model::MASK;
 /// The only member of the stand-in of a secret.
 const STAND_IN: &str = "$secret";
 
-/// Puts what the recording masks in the place of what the run has there. The run lacks what the recorded one took from a
-/// place that is never recorded.
+/// Puts what the recording masks in the place of what the run has there. The run lacks what the recorded one took from
+/// a place that is never recorded.
 pub(super) fn adopt_masked(before: &Value, after: &mut Value) {
     match (before, after) {
         (Value::String(text), after) if text.contains(MASK) => *after = before.clone(),

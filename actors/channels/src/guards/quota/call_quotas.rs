@@ -40,8 +40,8 @@ impl CallQuotas {
         }
     }
 
-    /// Returns the requests that this node has reserved and not admitted, by the keys of a channel, or of the scope of a
-    /// consumer: the store counts them.
+    /// Returns the requests that this node has reserved and not admitted, by the keys of a channel, or of the scope of
+    /// a consumer: the store counts them.
     pub fn count_unused(&self, channel_id: &str) -> HashMap<String, u64> {
         let mut unused = HashMap::new();
         let held: Vec<_> = self.held.lock().iter().filter_map(Weak::upgrade).collect();
