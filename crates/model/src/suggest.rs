@@ -3,8 +3,8 @@
 /// Returns the candidate that `name` was probably meant to be.
 ///
 /// In order of preference: a candidate that differs only in case and separators; the nearest one within an
-/// edit distance of a third of its length (at least one, at most three edits); the shortest one that contains
-/// it as a part, as `rollout_percentage` contains `rollout`.
+/// edit distance of a third of its length (at least one, at most three edits), of several the one that has most of its
+/// letters; the shortest one that contains it as a part, as `rollout_percentage` contains `rollout`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<_> = candidates.into_iter().collect();
     let plain = bare(name);
@@ -15,10 +15,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         candidates
             .iter()
             .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed)
-            .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
-            .filter(|(distance, _)| *distance <= allowed)
+            .map(|candidate| {
+                (strsim::osa_distance(name, candidate), foreign_letters(name, candidate), candidate)
+            })
+            .filter(|(distance, ..)| *distance <= allowed)
             .min()
-            .map(|(_, candidate)| candidate)
+            .map(|(.., candidate)| candidate)
     };
     same.or_else(near).or_else(|| containing(name, &candidates)).copied()
 }
@@ -26,6 +28,19 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Returns the edit distance of two names; a swap of two adjacent characters counts as one edit.
 pub fn distance(one: &str, other: &str) -> usize {
     strsim::osa_distance(one, other)
+}
+
+/// Counts the letters of a name that a candidate lacks: one that was left out is more likely than one that was replaced.
+fn foreign_letters(name: &str, candidate: &str) -> usize {
+    let mut letters: Vec<char> = candidate.chars().collect();
+    let is_foreign = |letter: &char| match letters.iter().position(|own| own == letter) {
+        Some(at) => {
+            letters.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    name.chars().filter(is_foreign).count()
 }
 
 /// Returns a name without case and separators.
@@ -73,6 +88,12 @@ mod tests {
         }
         assert_eq!(nearest("s", names), None);
         assert_eq!(nearest("", names), None);
+    }
+
+    #[test]
+    fn left_out_letter_is_nearer_than_replaced_one() {
+        assert_eq!(nearest("taks", ["tags", "tasks"]), Some("tasks"));
+        assert_eq!(nearest("tasg", ["tags", "task"]), Some("tags"), "a swap");
     }
 
     #[test]
