@@ -89,6 +89,21 @@ fn import_of_connectors_raises_the_epoch_once() {
 }
 
 #[test]
+fn import_reports_connectors_by_name() {
+    let server = start();
+    let mut client = server.client();
+    let items = json!([
+        {"id": "c7", "name": "api", "connector_type": "http", "config": {"url": "https://a.example"}}
+    ]);
+    for (mode, action) in [("fail", "created"), ("skip", "skipped"), ("new_version", "unchanged")] {
+        let path = format!("/api/v1/admin/connectors/import?on_conflict={mode}");
+        let report = client.json("POST", &path, &items).unwrap().json();
+        let expected = json!([{"index": 0, "id": "api", "action": action}]);
+        assert_eq!(report["data"]["results"], expected, "{report}");
+    }
+}
+
+#[test]
 fn a_masked_item_and_an_oversized_batch_are_refused() {
     let server = start();
     let mut client = server.client();

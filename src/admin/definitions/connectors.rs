@@ -20,7 +20,7 @@ use svc_model::{
     validate_connector,
 };
 use svc_project::rules::ConnectorRules;
-use svc_store::{EntityFilter, Merge, Mutation};
+use svc_store::{EntityFilter, ImportOutcome, Merge, Mutation};
 
 use super::import::{ItemOutcomes, has_written, import_batch, refuse_duplicate_key, require_trust};
 use super::references::references;
@@ -170,9 +170,14 @@ pub(crate) async fn import(
         Ok::<_, ServiceError>((id, content))
     };
     let stored = state.store.connectors();
-    let store = async |items, on_conflict| {
+    let store = async |items: Vec<(Option<String>, ConnectorContent)>, on_conflict| {
+        let names: Vec<String> = items.iter().map(|(_, content)| content.name.clone()).collect();
         let outcomes = stored.import(items, on_conflict, mutation.clone()).await?;
-        let outcomes = outcomes.into_iter().map(|outcome| outcome.map_err(ServiceError::from));
+        let outcomes = outcomes.into_iter().zip(names).map(|(outcome, name)| match outcome {
+            // The report has the key of each item.
+            Ok(imported) => Ok(ImportOutcome { id: name, action: imported.action }),
+            Err(error) => Err(ServiceError::from(error)),
+        });
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
     let report = import_batch(&state, &change, &body.value, EntityKind::Connector, parse, store).await?;
