@@ -323,3 +323,27 @@ fn channel_with_unset_reference_is_quarantined_until_changed() {
     assert_eq!(client.send("POST", "/api/v1/data/bad", &json_key, b"{}").unwrap().status, 200);
     assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");
 }
+
+#[test]
+fn validation_warns_of_references_that_nothing_resolves() {
+    let server = start();
+    let mut client = server.client();
+    let mut warn = |kind: &str, document: &Value| {
+        let path = format!("/api/v1/admin/{kind}/validate");
+        let report = client.json("POST", &path, document).unwrap().json()["data"].clone();
+        assert_eq!(report["valid"], true, "{report}");
+        report["warnings"].to_string()
+    };
+    for (key, reason) in [
+        ("aws-sm://s3cret", "aws-sm:// is reserved"),
+        ("vault://s3cret", "expected vault://<path>#<field>"),
+        ("env://NOT_SET_ANYWHERE", "the variable is not set"),
+    ] {
+        let warnings = warn("channels", &channel("c", "w", json!({"auth": api_key(json!({"keys": [key]}))})));
+        assert!(warnings.contains(reason) && !warnings.contains("s3cret"), "{warnings}");
+    }
+    let task = json!({"op": "hmac", "data": "d", "key": "env://NOT_SET_ANYWHERE", "output": "data.mac"});
+    let task = json!({"id": "sign", "name": "Sign", "function": {"name": "crypto", "input": task}});
+    let warnings = warn("workflows", &json!({"name": "w", "tasks": [task]}));
+    assert!(warnings.contains("tasks[0]") && warnings.contains("the variable is not set"), "{warnings}");
+}

@@ -6,12 +6,13 @@ use serde_json::Value;
 use svc_engine::CompileSecrets;
 use svc_model::config::value_reference::{ValueScope, declared_value, find_value_references};
 use svc_model::{FieldCode, Issue, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
-use svc_secrets::{Resolver as _, collect};
+use svc_secrets::{ReferenceError, Resolver as _, collect, parse};
 
 use crate::config::Config;
 use crate::state::ServingDefinitions;
 
-/// Returns a warning for each secret reference below a value, which is at `at`, that has no value in this process.
+/// Returns a warning for each secret reference below a value, which is at `at`, that has no value in this process, and
+/// for those that no process resolves.
 pub(crate) async fn list_unresolved_references(
     serving: &ServingDefinitions,
     at: &str,
@@ -21,7 +22,29 @@ pub(crate) async fn list_unresolved_references(
     collect(value, &mut references);
     let readings = serving.secrets.read(references.clone()).await;
     let unresolved = references.iter().filter_map(|reference| readings.resolve(reference).err());
-    unresolved.map(|error| not_loadable(at, error.to_string())).collect()
+    let mut reasons: BTreeSet<String> = unresolved.map(|error| error.to_string()).collect();
+    add_unresolvable(value, &mut reasons);
+    reasons.into_iter().map(|reason| not_loadable(at, reason)).collect()
+}
+
+/// Adds the reasons why texts that begin like a reference are none. The texts are not repeated: one may be a secret.
+fn add_unresolvable(value: &Value, reasons: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            let reason = match parse(text) {
+                Err(ReferenceError::Reserved { scheme }) => {
+                    format!("{scheme}:// is reserved and cannot be resolved")
+                }
+                Err(ReferenceError::Vault { .. }) => "expected vault://<path>#<field>".to_owned(),
+                // A check of the text warns of the others.
+                _ => return,
+            };
+            reasons.insert(reason);
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_unresolvable(item, reasons)),
+        Value::Object(members) => members.values().for_each(|member| add_unresolvable(member, reasons)),
+        _ => {}
+    }
 }
 
 /// Returns a warning for each reference of a channel to a value that is not declared in this process.

@@ -22,7 +22,7 @@ use svc_store::{Merge, Repository, StoreError, WorkflowRequirements};
 
 use super::admin_entity::AdminEntity;
 use super::entities::not_found;
-use super::loadability::find_compile_problem;
+use super::loadability::{find_compile_problem, list_unresolved_references};
 use crate::admin::query::QueryParameters;
 use crate::admin::request_body::require_known_keys;
 use crate::admin::response::data_response;
@@ -127,6 +127,12 @@ impl AdminEntity for Workflow {
         match Self::parse_new(state, body) {
             Ok((id, content)) => {
                 report.warnings.extend(Self::missing_definitions(state, &content).await?);
+                for (index, task) in content.tasks.iter().enumerate() {
+                    let at = format!("tasks[{index}]");
+                    let unresolved = list_unresolved_references(&state.serving, &at, task).await.into_iter();
+                    // The workflow is loaded, and the task fails in each run.
+                    report.warnings.extend(unresolved.map(|issue| Issue::new(issue.field, issue.message)));
+                }
                 // What the check of the document has found already says it better.
                 if report.warnings.iter().all(|issue| issue.code != Some(FieldCode::NotLoadable)) {
                     report.warnings.extend(find_compile_problem(&state.serving, id, content).await);
