@@ -83,7 +83,14 @@ impl HttpsServer {
     /// # Errors
     /// No port is free, or no certificate can be issued.
     pub fn start(behaviour: Behaviour) -> io::Result<Self> {
-        let issued = issue_certificate().map_err(io::Error::other)?;
+        Self::start_with(issue_certificate().map_err(io::Error::other)?, behaviour)
+    }
+
+    /// Starts with this certificate.
+    ///
+    /// # Errors
+    /// No port is free, or the certificate cannot be used.
+    pub fn start_with(issued: IssuedCertificate, behaviour: Behaviour) -> io::Result<Self> {
         let (tls, authority) = (issued.server_settings()?, issued.authority);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;

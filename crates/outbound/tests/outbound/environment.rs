@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use svc_outbound::{FetchError, Outbound, Trust, check_url};
-use svc_testkit::tls::{Behaviour, HttpsServer};
+use svc_testkit::tls::{Behaviour, HttpsServer, self_signed_certificate};
 use svc_testkit::trap::Trap;
 
 use crate::{PATIENCE, client};
@@ -68,6 +68,19 @@ fn anchors_of_ssl_cert_variables_are_trusted() {
 #[test]
 fn without_them_the_authority_is_a_stranger() {
     in_child("child_does_not_trust", &start_server(), &[]);
+}
+
+#[test]
+fn certificate_among_the_anchors_is_trusted() {
+    for (name, child) in [("127.0.0.1", "child_is_answered"), ("other.example", "child_does_not_trust")] {
+        // As `openssl req -x509` makes it: the certificate of the server is its own authority.
+        let own = self_signed_certificate(&[name]).unwrap();
+        let server = HttpsServer::start_with(own, Behaviour::json("\"here\"", &[])).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = server.write_authority(directory.path()).unwrap();
+        in_child(child, &server, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
+        in_child("child_does_not_trust", &server, &[]);
+    }
 }
 
 #[test]
