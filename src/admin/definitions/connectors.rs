@@ -171,11 +171,11 @@ pub(crate) async fn import(
     };
     let stored = state.store.connectors();
     let store = async |items: Vec<(Option<String>, ConnectorContent)>, on_conflict| {
-        let names: Vec<String> = items.iter().map(|(_, content)| content.name.clone()).collect();
+        let keys: Vec<String> = items.iter().map(|(_, content)| content.name.clone()).collect();
         let outcomes = stored.import(items, on_conflict, mutation.clone()).await?;
-        let outcomes = outcomes.into_iter().zip(names).map(|(outcome, name)| match outcome {
+        let outcomes = outcomes.into_iter().zip(keys).map(|(outcome, key)| match outcome {
             // The report has the key of each item.
-            Ok(imported) => Ok(ImportOutcome { id: name, action: imported.action }),
+            Ok(imported) => Ok(ImportOutcome { id: key, action: imported.action }),
             Err(error) => Err(ServiceError::from(error)),
         });
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
