@@ -30,7 +30,7 @@ pub fn distance(one: &str, other: &str) -> usize {
     strsim::osa_distance(one, other)
 }
 
-/// Counts the letters of a name that a candidate lacks: one that was left out is more likely than one that was replaced.
+/// Counts the letters of a name that a candidate lacks: a letter is left out more likely than it is replaced.
 fn foreign_letters(name: &str, candidate: &str) -> usize {
     let mut letters: Vec<char> = candidate.chars().collect();
     let is_foreign = |letter: &char| match letters.iter().position(|own| own == letter) {
