@@ -151,7 +151,11 @@ impl Invoke for ComponentFunction {
 
 impl ComponentFunction {
     async fn call(&self, input: String) -> Result<String, PluginCallError> {
-        let component = match self.component.outcome() {
+        let earlier = match self.component.outcome() {
+            None => self.component.earlier(&self.label),
+            Some(_) => None,
+        };
+        let component = match earlier.as_deref().unwrap_or(&self.component).outcome() {
             None => return Err(PluginCallError::Compiling),
             Some(Err(reason)) => return Err(PluginCallError::Unusable(reason.clone())),
             Some(Ok(component)) => component,

@@ -1,7 +1,9 @@
 //! Components: compiled once, tried, and called many times.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, Type};
 use wasmtime::{Store, Trap};
@@ -124,12 +126,28 @@ fn is_invoke(function: &ComponentFunc) -> bool {
 
 /// The place of a component that is still being compiled, or that could not be.
 #[derive(Default)]
-pub struct ComponentSlot(OnceLock<Result<CompiledComponent, String>>);
+pub struct ComponentSlot {
+    outcome: OnceLock<Result<CompiledComponent, String>>,
+    /// Answers until there is an outcome.
+    earlier: Mutex<Option<EarlierComponent>>,
+}
+
+/// The component of the version before, and those of its functions that the next version has as they were.
+struct EarlierComponent {
+    slot: Arc<ComponentSlot>,
+    functions: Vec<String>,
+}
 
 impl ComponentSlot {
     /// Makes the slot of a component that is being compiled.
     pub fn compiling() -> Arc<Self> {
         Arc::default()
+    }
+
+    /// Makes the slot of a component that is being compiled. Until then the `functions` of an earlier one are called.
+    pub fn replacing(earlier: Arc<Self>, functions: Vec<String>) -> Arc<Self> {
+        let earlier = EarlierComponent { slot: earlier, functions };
+        Arc::new(Self { outcome: OnceLock::new(), earlier: Mutex::new(Some(earlier)) })
     }
 
     /// Makes the slot of a component that is ready.
@@ -142,16 +160,31 @@ impl ComponentSlot {
     /// Puts in the component, or the reason for which there is none. The first outcome stays.
     pub fn fill(&self, outcome: Result<CompiledComponent, String>) {
         // A second compilation of the same bytes has the same outcome.
-        let _ = self.0.set(outcome);
+        let _ = self.outcome.set(outcome);
+        *self.earlier.lock() = None;
     }
 
     /// Compiles the component into the slot. Blocks for seconds.
     pub fn compile(&self, runtime: &PluginRuntime, component: &[u8]) {
-        self.fill(runtime.compile(component).map_err(|error| error.to_string()));
+        self.fill_by(|| runtime.compile(component).map_err(|error| error.to_string()));
+    }
+
+    /// Puts in what `compile` returns. A panic of it is an outcome too: without one the calls would wait for ever.
+    pub fn fill_by(&self, compile: impl FnOnce() -> Result<CompiledComponent, String>) {
+        let outcome = catch_unwind(AssertUnwindSafe(compile));
+        self.fill(outcome.unwrap_or_else(|_| Err("the compiler of components panicked".to_owned())));
     }
 
     /// Returns the outcome; `None` while the component is being compiled.
     pub fn outcome(&self) -> Option<&Result<CompiledComponent, String>> {
-        self.0.get()
+        self.outcome.get()
+    }
+
+    /// Returns the component that is called meanwhile; `None` if it has no such function, or there is an outcome.
+    pub(crate) fn earlier(&self, function: &str) -> Option<Arc<Self>> {
+        let earlier = self.earlier.lock();
+        let earlier =
+            earlier.as_ref().filter(|earlier| earlier.functions.iter().any(|name| name == function));
+        earlier.map(|earlier| Arc::clone(&earlier.slot))
     }
 }
