@@ -9,6 +9,7 @@ use super::ignored_path::IgnoredPath;
 use super::intake::ANSWERED;
 use super::masked_parts::adopt_masked;
 use super::recorded_line::RecordedLine;
+use super::task_path::describe_path;
 use crate::case::compare::{Match, describe};
 
 /// The reason for which a run with a call that was cut is not comparable, if it differs at all.
@@ -316,32 +317,6 @@ fn describe_answers(
             describe(Match::Equal, "data", &before, Some(&after))
         }
     }
-}
-
-/// Describes the tasks that ran before or after alone; if there is none, the first place at which the order differs.
-fn describe_path(before: &[String], after: &[String]) -> Vec<String> {
-    let count = |tasks: &[String], task: &String| tasks.iter().filter(|other| *other == task).count();
-    let mut lines = Vec::new();
-    for (tasks, others, what) in [(before, after, "no longer run"), (after, before, "run in addition")] {
-        let mut more: Vec<&str> = tasks
-            .iter()
-            .filter(|task| count(tasks, task) > count(others, task))
-            .map(String::as_str)
-            .collect();
-        more.dedup();
-        if !more.is_empty() {
-            lines.push(format!("{what}: {}", more.join(", ")));
-        }
-    }
-    if lines.is_empty() {
-        let at = before.iter().zip(after).position(|(one, other)| one != other);
-        let names = at.and_then(|at| Some((before.get(at)?, after.get(at)?)));
-        lines.push(match names {
-            Some((one, other)) => format!("'{other}' runs in the place of '{one}'"),
-            None => "the condition of the workflow has another result".to_owned(),
-        });
-    }
-    lines
 }
 
 fn describe_call(call: &CallRecording) -> String {

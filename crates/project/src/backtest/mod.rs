@@ -12,6 +12,7 @@ mod mask_reach;
 mod masked_parts;
 mod recorded_line;
 mod report;
+mod task_path;
 mod to_case;
 
 use std::sync::Arc;
