@@ -10,6 +10,7 @@ use svc_engine::{AnsweredCall, CallMatch, Engine, ReplayReport, RunRecording, Ru
 use svc_model::documents::STEP_LISTS;
 
 use super::decisive_reads::{DecisiveReads, collect_masked_paths, collect_reads, overlaps_any, read_path};
+use super::task_path::count_runs;
 
 /// The operators whose later operands see an element in the place of the message.
 const ITERATING: [&str; 9] =
@@ -290,9 +291,9 @@ fn collect_ids(step: &Map<String, Value>, ids: &mut BTreeSet<String>) {
 
 /// Returns the tasks that one of two runs has more often.
 fn find_differing_tasks<'t>(before: &'t [String], after: &'t [String]) -> BTreeSet<&'t str> {
-    let count = |tasks: &[String], task: &str| tasks.iter().filter(|other| *other == task).count();
-    let all: BTreeSet<&str> = before.iter().chain(after).map(String::as_str).collect();
-    all.into_iter().filter(|task| count(before, task) != count(after, task)).collect()
+    let (runs_before, runs_after) = (count_runs(before), count_runs(after));
+    let all = runs_before.keys().chain(runs_after.keys()).copied();
+    all.filter(|task| runs_before.get(*task) != runs_after.get(*task)).collect()
 }
 
 fn is_index(name: &str) -> bool {

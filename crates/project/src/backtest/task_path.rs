@@ -33,7 +33,8 @@ pub(super) fn describe_path(before: &[String], after: &[String]) -> Vec<String> 
     lines
 }
 
-fn count_runs(tasks: &[String]) -> HashMap<&str, usize> {
+/// Counts the runs of each task.
+pub(super) fn count_runs(tasks: &[String]) -> HashMap<&str, usize> {
     let mut runs = HashMap::new();
     for task in tasks {
         *runs.entry(task.as_str()).or_insert(0) += 1;
