@@ -141,7 +141,8 @@ impl Diagnostics {
 /// would be near to anything.
 pub(crate) fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.len() / 3).clamp(1, 3);
-    let near = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    let alike = known.filter(|candidate| candidate.len().abs_diff(name.len()) <= 4 * limit);
+    let near = alike.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

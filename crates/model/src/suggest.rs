@@ -25,9 +25,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     same.or_else(near).or_else(|| containing(name, &candidates)).copied()
 }
 
-/// Returns the edit distance of two names; a swap of two adjacent characters counts as one edit.
+/// Returns the edit distance of two names; a swap of two adjacent characters counts as one edit. Of names that are too
+/// unlike in length to be meant for each other it is a lower bound: a message may have a name of megabytes.
 pub fn distance(one: &str, other: &str) -> usize {
-    strsim::osa_distance(one, other)
+    // An edit changes the length by the four bytes of a character at most.
+    let at_least = one.len().abs_diff(other.len()).div_ceil(4);
+    if at_least > UNLIKE { at_least } else { strsim::osa_distance(one, other) }
 }
 
 /// Counts the letters of a name that a candidate lacks: a letter is left out more likely than it is replaced.
@@ -57,12 +60,15 @@ fn containing<'c, 'a>(name: &str, candidates: &'c [&'a str]) -> Option<&'c &'a s
     holding.min_by_key(|candidate| (candidate.len(), **candidate))
 }
 
+/// Edits between names that nobody means for each other.
+const UNLIKE: usize = 16;
+
 /// Minimum length of a name to be searched as a part; a shorter one would match too many names.
 const SHORTEST_PART: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{distance, nearest};
 
     #[test]
     fn only_near_name_is_suggested() {
@@ -94,6 +100,14 @@ mod tests {
     fn left_out_letter_is_nearer_than_replaced_one() {
         assert_eq!(nearest("taks", ["tags", "tasks"]), Some("tasks"));
         assert_eq!(nearest("tasg", ["tags", "task"]), Some("tags"), "a swap");
+    }
+
+    #[test]
+    fn name_of_megabytes_is_near_to_none() {
+        let long = "x".repeat(4_000_000);
+        assert!(distance(&long, "var") > 900_000 && distance("var", &long) > 900_000);
+        assert_eq!(nearest(&long, ["var", "x"]), None);
+        assert_eq!((distance("vra", "var"), distance("", "überall")), (1, 7));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum ScheduleError {
         faults: Vec<ExpressionFault>,
     },
     /// The zone is unknown or an abbreviation.
-    #[error("'{name}' is no time zone; {remedy}")]
+    #[error("{} is no time zone; {remedy}", excerpt(name))]
     Zone {
         /// The zone as given.
         name: String,

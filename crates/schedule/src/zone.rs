@@ -141,7 +141,9 @@ fn remedy(name: &str) -> String {
         );
     }
     let near = names().find(|known| known.eq_ignore_ascii_case(name)).or_else(|| {
-        let near = names().map(|known| (strsim::levenshtein(known, name), known));
+        // The name may have megabytes, of which each of hundreds of zones would be compared with every character.
+        let alike = names().filter(|known| known.len().abs_diff(name.len()) <= 8);
+        let near = alike.map(|known| (strsim::levenshtein(known, name), known));
         near.filter(|(distance, known)| *distance <= 2.min(known.len() / 4)).min().map(|(_, known)| known)
     });
     match near {

@@ -258,3 +258,11 @@ fn every_problem_is_found_at_once() {
     assert_eq!(kinds("0 0 30 2 *", "Europe/Berlin"), ["never"]);
     assert!(kinds("@daily", " ").is_empty());
 }
+
+#[test]
+fn zone_of_megabytes_is_refused_in_one_line() {
+    let now = parse_instant("2026-01-01T00:00:00Z");
+    let problems = Schedule::problems("@daily", &"x".repeat(4_000_000), now);
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(texts.len() == 1 && texts[0].len() < 200, "{} problems", texts.len());
+}
