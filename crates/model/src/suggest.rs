@@ -60,7 +60,7 @@ fn containing<'c, 'a>(name: &str, candidates: &'c [&'a str]) -> Option<&'c &'a s
     holding.min_by_key(|candidate| (candidate.len(), **candidate))
 }
 
-/// Edits between names that nobody means for each other.
+/// Edits between names of which no author means one for the other.
 const UNLIKE: usize = 16;
 
 /// Minimum length of a name to be searched as a part; a shorter one would match too many names.
