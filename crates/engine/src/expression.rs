@@ -10,9 +10,7 @@ mod patterns;
 mod prepare;
 mod replace;
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -21,8 +19,8 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::{Map, Value};
 
-use crate::bounds::extent;
 use crate::bounds::limits::EngineLimits;
+use crate::bounds::{extent, refused_growth};
 use crate::operators::{self, CompiledPattern, DeclaredSecrets, KnownIntegers, PatternPool, SharedSecrets};
 use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
@@ -136,6 +134,7 @@ pub(crate) struct Evaluator {
 
 impl Evaluator {
     pub(crate) fn new(secrets: DeclaredSecrets, limits: &EngineLimits) -> Self {
+        refused_growth::install_hook();
         let secrets: SharedSecrets = Arc::new(ArcSwap::from_pointee(secrets));
         let max_bytes = limits.max_message_bytes;
         let patterns = Arc::default();
@@ -254,16 +253,15 @@ impl Evaluator {
         })
     }
 
-    /// Evaluates with an arena that grows only so far. It can refuse to grow in one way only, which is to
-    /// panic.
+    /// Evaluates with an arena that grows only so far.
     fn within_memory<T>(&self, bump: &Bump, evaluate: impl FnOnce() -> T) -> Result<T, String> {
         let limit = self.max_bytes.saturating_mul(ARENA_SHARE);
         bump.set_allocation_limit(Some(bump.allocated_bytes().saturating_add(limit)));
         operators::start_time(self.alone);
-        let ended = catch_unwind(AssertUnwindSafe(evaluate));
+        let ended = refused_growth::catch_refusal(evaluate);
         bump.set_allocation_limit(None);
         ended.map_err(|panic| {
-            if is_refused_growth(&*panic) {
+            if refused_growth::is_refusal(&*panic) {
                 format!("the expression takes more than {} MiB", limit >> 20)
             } else {
                 "the expression could not be evaluated".to_owned()
@@ -353,13 +351,6 @@ impl Evaluator {
         (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))
             || self.engine.builtin_operator_names().any(|name| name == operator)
     }
-}
-
-/// Returns `true` if a panic comes from an arena that reached its limit.
-fn is_refused_growth(panic: &(dyn Any + Send)) -> bool {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
-    text == "out of memory" || text.starts_with("encountered allocation error")
 }
 
 /// The reads and secrets of an authored expression, collected in one walk.

@@ -78,6 +78,24 @@ fn failed_dry_run_prints_document_and_exits_1() {
 }
 
 #[test]
+fn expression_without_memory_is_no_panic() {
+    let project = TempDir::new().unwrap();
+    // Forty doublings of a text.
+    let double = json!({"cat": [{"var": "accumulator"}, {"var": "accumulator"}]});
+    let logic = json!({"reduce": [{"var": "payload.items"}, double, "x"]});
+    let input = json!({"mappings": [{"path": "data.text", "logic": logic}]});
+    let workflow =
+        json!({"workflow_id": "double", "name": "Double", "tasks": [task("double", "map", input)]});
+    write(project.path(), "double.json", &workflow);
+    write(project.path(), "input.json", &json!({"items": vec![1; 40]}));
+    let run = command(project.path(), &["dry-run", "-w", "double.json", "-i", "input.json"]);
+    assert_eq!(run.code(), Some(1));
+    let error = run.json()["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("the expression takes more than"), "{error}");
+    assert!(!run.err().contains("panicked"), "{}", run.err());
+}
+
+#[test]
 fn unrunnable_case_is_refused_with_its_file() {
     let project = project();
     let root = project.path();

@@ -5,3 +5,4 @@ pub(crate) mod budget;
 pub(crate) mod evaluation_budget;
 pub(crate) mod extent;
 pub(crate) mod limits;
+pub(crate) mod refused_growth;
