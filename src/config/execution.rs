@@ -298,6 +298,7 @@ impl CronSection {
         diagnostics.require_within("cron.max_catch_up", self.max_catch_up, 1..=1000);
         diagnostics.require_positive("cron.default_timeout_ms", self.default_timeout_ms);
         diagnostics.require_positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        diagnostics.require_time("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
     }
 }
 

@@ -6,6 +6,9 @@ use std::ops::RangeInclusive;
 
 use super::setting::variable_name;
 
+/// Seconds of the longest time that is added to instants.
+const LONGEST_SECS: u64 = 10_000_000_000;
+
 /// A problem: its place (a key, a variable or a file) and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
@@ -122,6 +125,11 @@ impl Diagnostics {
         if !range.contains(&value) {
             self.refuse(key, format!("must be from {} to {}, is {value}", range.start(), range.end()));
         }
+    }
+
+    /// Refuses a time of more seconds than clocks and databases can add to an instant. Centuries are as good as never.
+    pub(crate) fn require_time(&mut self, key: &str, secs: u64) {
+        self.require_within(key, secs, 0..=LONGEST_SECS);
     }
 
     /// Refuses blank text.

@@ -8,6 +8,9 @@ use svc_store::OpenError;
 use super::problem::Diagnostics;
 use super::setting::{choice, section};
 
+/// Traces that may wait at most: each takes a permit, of which a semaphore has only so many.
+const MOST_PENDING: usize = 1_000_000_000;
+
 section! {
     /// The database.
     pub struct StorageSection {
@@ -203,6 +206,8 @@ impl StorageSection {
         }
         diagnostics.require_positive("storage.busy_timeout_ms", self.busy_timeout_ms);
         diagnostics.require_positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
+        diagnostics.require_time("storage.acquire_timeout_secs", self.acquire_timeout_secs);
+        diagnostics.require_time("storage.connect_retry_secs", self.connect_retry_secs);
         diagnostics
             .require_positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
         let malformed = |key: &Secret| {
@@ -260,6 +265,7 @@ impl AuditSection {
         if self.retention_days > 0 {
             diagnostics.require_positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
         }
+        diagnostics.require_time("audit.cleanup_interval_secs", self.cleanup_interval_secs);
     }
 }
 
@@ -268,6 +274,7 @@ impl TraceStorageSection {
         diagnostics.require_within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
         diagnostics.require_within("trace_storage.batch_size", self.batch_size, 1..=1000);
         self.record.check(diagnostics);
+        diagnostics.require_within("trace_storage.max_pending", self.max_pending, 0..=MOST_PENDING);
         if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
             diagnostics.require_positive("trace_storage.max_pending", self.max_pending);
         }
@@ -301,6 +308,13 @@ impl TraceQueueSection {
         diagnostics.require_positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
         if self.retention_hours > 0 || self.dlq_retention_hours > 0 {
             diagnostics.require_positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
+        }
+        for (key, secs) in [
+            ("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs),
+            ("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs),
+            ("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs),
+        ] {
+            diagnostics.require_time(key, secs);
         }
         diagnostics.require_within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
         diagnostics.require_positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
