@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use slog::{Logger, warn};
 use svc_api::{FailedPlugin, PluginsHealth};
 use svc_engine::{Engine, Function};
-use svc_plugins::{PluginFunctionSpec, PluginManifest, component_digest, unusable_functions};
+use svc_plugins::{PluginManifest, component_digest, unusable_functions};
 use svc_store::{PluginVersion, Plugins, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::assembly::components::{Components, EarlierVersion, PluginMetrics};
+use crate::assembly::components::{Components, PluginMetrics};
 use crate::config::Config;
 use crate::package_trust::PackageTrust;
 
@@ -30,8 +30,8 @@ struct LoaderShared {
     engine: Arc<Engine>,
     trust: PackageTrust,
     components: Components,
-    /// The active plugins of the last load.
-    active: Mutex<Vec<LoadedPlugin>>,
+    /// The active plugins of the last load: the id of each and the digest of its component.
+    active: Mutex<Vec<(String, String)>>,
     /// The reasons for which active plugins cannot be used, by their ids.
     problems: Mutex<HashMap<String, String>>,
     /// Held during a load, so that of two loads the later one has the last word.
@@ -40,16 +40,6 @@ struct LoaderShared {
     ready_by: Instant,
     was_ready: AtomicBool,
     log: Logger,
-}
-
-/// An active plugin of a load.
-#[derive(Clone)]
-struct LoadedPlugin {
-    id: String,
-    /// The digest of its component.
-    digest: String,
-    /// Its functions; none if its manifest cannot be read.
-    functions: Vec<PluginFunctionSpec>,
 }
 
 /// The state of the component of an active plugin on this node.
@@ -98,16 +88,10 @@ impl PluginLoader {
         let active = self.shared.stored.active().await?;
         let mut functions = Vec::new();
         let mut problems = HashMap::new();
-        let mut loaded = Vec::with_capacity(active.len());
         for plugin in &active {
-            let (id, digest) = (plugin.id.clone(), plugin.digest.clone());
             match PluginManifest::parse(&plugin.manifest, "manifest") {
-                Ok(manifest) => {
-                    functions.extend(self.load_one(plugin, &manifest, &mut problems).await?);
-                    loaded.push(LoadedPlugin { id, digest, functions: manifest.functions });
-                }
+                Ok(manifest) => functions.extend(self.load_one(plugin, &manifest, &mut problems).await?),
                 Err(errors) => {
-                    loaded.push(LoadedPlugin { id, digest, functions: Vec::new() });
                     let reason = errors.first().map(ToString::to_string).unwrap_or_default();
                     problems.insert(plugin.id.clone(), reason);
                 }
@@ -117,7 +101,8 @@ impl PluginLoader {
             warn!(self.shared.log, "a plugin is not loaded"; "plugin" => id, "reason" => reason);
         }
         *self.shared.problems.lock() = problems;
-        *self.shared.active.lock() = loaded;
+        let loaded = active.iter().map(|plugin| (plugin.id.clone(), plugin.digest.clone()));
+        *self.shared.active.lock() = loaded.collect();
         self.shared.components.retain(|digest| active.iter().any(|plugin| plugin.digest == digest));
         self.shared.engine.replace_plugins(functions);
         Ok(())
@@ -136,27 +121,14 @@ impl PluginLoader {
             return Ok(functions);
         }
         let component = self.shared.stored.component(&plugin.digest).await?;
-        let earlier = self.earlier_version(&plugin.id, manifest);
         let begun = self
             .check(plugin, component)
-            .and_then(|component| components.compile(manifest, &plugin.digest, component, earlier));
+            .and_then(|component| components.compile(manifest, &plugin.digest, component));
         Ok(begun.unwrap_or_else(|reason| {
             let functions = unusable_functions(manifest, &plugin.digest, &reason);
             problems.insert(plugin.id.clone(), reason);
             functions
         }))
-    }
-
-    /// Returns the version that the last load had of a plugin, with the functions that are the same in a manifest.
-    fn earlier_version(&self, id: &str, manifest: &PluginManifest) -> Option<EarlierVersion> {
-        let active = self.shared.active.lock();
-        let earlier = active.iter().find(|plugin| plugin.id == id)?;
-        let is_same = |function: &&PluginFunctionSpec| {
-            earlier.functions.iter().any(|other| function.is_called_as(other))
-        };
-        let same = manifest.functions.iter().filter(is_same);
-        let functions = same.map(|function| function.name.clone()).collect();
-        Some(EarlierVersion { digest: earlier.digest.clone(), functions })
     }
 
     /// Returns the bytes of a stored component that is whole and trusted.
@@ -195,7 +167,7 @@ impl PluginLoader {
     pub(crate) fn health(&self) -> Option<PluginsHealth> {
         let active = self.shared.active.lock().clone();
         let mut health = PluginsHealth::default();
-        for LoadedPlugin { id, digest, .. } in &active {
+        for (id, digest) in &active {
             match self.state(id, digest) {
                 PluginLoad::Ready => health.ready.push(id.clone()),
                 PluginLoad::Compiling => health.compiling.push(id.clone()),

@@ -103,23 +103,6 @@ fn trapping_version_fails_its_calls_and_is_replaced() {
 }
 
 #[test]
-fn further_versions_of_plugin_fail_no_call() {
-    let server = start();
-    let mut client = server.client();
-    activate(&mut client, "shop", ECHO, "ready");
-    serve(&mut client, "price", task("shop.price"));
-    for version in 2..8 {
-        let body = format!("(drop (i32.const {version})) {ECHO}");
-        let draft = client.json("PUT", &format!("{PLUGINS}/shop"), &plugin("shop", &body)).unwrap();
-        assert_eq!(draft.json()["data"]["version"], version, "{}", draft.text());
-        change_status(&mut client, "shop", "active", 200);
-        let answer = client.json("POST", "/api/v1/data/price", &json!({"net": 7})).unwrap();
-        assert_eq!(answer.status, 200, "before the component is compiled: {}", answer.text());
-        eventually(|| client.get(&format!("{PLUGINS}/shop")).unwrap().json()["data"][0]["load"] == "ready");
-    }
-}
-
-#[test]
 fn backtest_calls_the_plugins_of_its_node() {
     let server = start();
     let mut client = server.client();

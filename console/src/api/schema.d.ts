@@ -1320,7 +1320,7 @@ export interface paths {
         head?: never;
         /**
          * Activates the draft of a plugin, or archives its active version
-         * @description After an activation every node compiles the component, off the way of requests. Until then the functions that the version before has too, with the same inputs, are called there, and calls of the others are answered with 503 `PLUGIN_COMPILING`. A plugin that workflows call cannot be archived.
+         * @description After an activation every node compiles the component, off the way of requests; until then calls of its functions are answered with 503 `PLUGIN_COMPILING`. A plugin that workflows call cannot be archived.
          */
         patch: operations["changePluginStatus"];
         trace?: never;

@@ -113,14 +113,6 @@ impl PluginManifest {
 }
 
 impl PluginFunctionSpec {
-    /// Returns true if it is called as `other` is: by the same name with the same inputs, whatever their descriptions.
-    pub fn is_called_as(&self, other: &Self) -> bool {
-        let undescribed =
-            |field: &InputFieldSpec| InputFieldSpec { description: String::new(), ..field.clone() };
-        let inputs = self.input_fields.iter().map(undescribed);
-        self.name == other.name && inputs.eq(other.input_fields.iter().map(undescribed))
-    }
-
     fn to_json(&self) -> Value {
         let fields = self.input_fields.iter().map(|field| {
             json!({

@@ -260,16 +260,6 @@ mod tests {
     }
 
     #[test]
-    fn function_with_other_inputs_is_called_otherwise() {
-        let function = |text: &str| PluginManifest::parse_toml(text).unwrap().functions.remove(0);
-        let vat = function(TAX);
-        assert!(vat.is_called_as(&function(&TAX.replace("Adds the value-added tax", "Adds it"))));
-        for (before, after) in [("\"vat\"", "\"gst\""), ("\"net\"", "\"sum\""), ("required = true", "")] {
-            assert!(!vat.is_called_as(&function(&TAX.replace(before, after))), "{after}");
-        }
-    }
-
-    #[test]
     fn every_problem_is_reported_with_its_place() {
         let document = json!({
             "abi": "other@1", "name": "Tax", "versoin": "1",

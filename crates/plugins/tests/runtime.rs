@@ -239,24 +239,6 @@ async fn call_fails_with_retry_until_compiled() {
 }
 
 #[tokio::test]
-async fn earlier_component_answers_until_next_is_compiled() {
-    let (runtime, later) = (runtime(), component(REFUSE));
-    let earlier = ComponentSlot::compiling();
-    earlier.compile(&runtime, &component(ECHO));
-    let shop = |functions: &[&str]| {
-        let functions = functions.iter().map(|name| (*name).to_owned()).collect();
-        let slot = ComponentSlot::replacing(Arc::clone(&earlier), functions);
-        (Shop::with_slot(&runtime, &manifest(json!({})), &component_digest(&later), &slot), slot)
-    };
-    let (changed, _) = shop(&["discount"]);
-    assert_eq!(changed.code().await, "PLUGIN_COMPILING", "the earlier one has no such function");
-    let (shop, slot) = shop(&["discount", "price"]);
-    assert_eq!(shop.run().await.unwrap(), json!({"net": 8, "lines": [1, 2]}));
-    slot.compile(&runtime, &later);
-    assert_eq!(shop.code().await, "PLUGIN_ERROR", "the later one refuses");
-}
-
-#[tokio::test]
 async fn panic_of_compiler_makes_component_unusable() {
     let runtime = runtime();
     let slot = ComponentSlot::compiling();

@@ -12,11 +12,3 @@ pub(crate) use metrics::PluginMetrics;
 pub(super) use runtime::CompiledComponents as Components;
 #[cfg(not(feature = "plugins"))]
 pub(super) use without::UncompiledComponents as Components;
-
-/// The version of a plugin that another one replaces: the digest of its component, and the names of the functions that
-/// the other one has as they were.
-#[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "read by the components that are compiled"))]
-pub(super) struct EarlierVersion {
-    pub(super) digest: String,
-    pub(super) functions: Vec<String>,
-}

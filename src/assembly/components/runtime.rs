@@ -10,7 +10,7 @@ use svc_engine::Function;
 use svc_plugins::{ComponentSlot, PluginLimits, PluginManifest, PluginRuntime, plugin_functions};
 use tokio::runtime::Handle;
 
-use super::{EarlierVersion, PluginMetrics};
+use super::PluginMetrics;
 use crate::config::PluginsSection;
 
 /// The components by their digests.
@@ -57,8 +57,7 @@ impl CompiledComponents {
         Some(plugin_functions(runtime, manifest, digest, &slot))
     }
 
-    /// Begins to compile a component, and returns the functions that it will have. Until it is compiled, those that an
-    /// earlier component of the plugin has too are called there.
+    /// Begins to compile a component, and returns the functions that it will have.
     ///
     /// # Errors
     /// The runtime cannot start on this machine.
@@ -67,22 +66,13 @@ impl CompiledComponents {
         manifest: &PluginManifest,
         digest: &str,
         component: Vec<u8>,
-        earlier: Option<EarlierVersion>,
     ) -> Result<Vec<Arc<dyn Function>>, String> {
         let start = || {
             let observer = Arc::new(self.metrics.clone());
             PluginRuntime::start_observed(self.limits, observer).map_err(|error| error.to_string())
         };
         let runtime = self.runtime.get_or_init(start).clone()?;
-        let replaced = earlier.and_then(|earlier| {
-            let slot = self.slots.lock().get(&earlier.digest).cloned();
-            let is_ready = |slot: &Arc<ComponentSlot>| slot.outcome().is_some_and(Result::is_ok);
-            Some((slot.filter(is_ready)?, earlier.functions))
-        });
-        let slot = match replaced {
-            Some((slot, functions)) => ComponentSlot::replacing(slot, functions),
-            None => ComponentSlot::compiling(),
-        };
+        let slot = ComponentSlot::compiling();
         let functions = plugin_functions(&runtime, manifest, digest, &slot);
         self.slots.lock().insert(digest.to_owned(), Arc::clone(&slot));
         let (turn, log, digest) = (Arc::clone(&self.turn), self.log.clone(), digest.to_owned());

@@ -7,7 +7,7 @@ use svc_engine::Function;
 use svc_plugins::PluginManifest;
 use tokio::runtime::Handle;
 
-use super::{EarlierVersion, PluginMetrics};
+use super::PluginMetrics;
 use crate::config::PluginsSection;
 
 /// Compiles nothing.
@@ -33,7 +33,6 @@ impl UncompiledComponents {
         _: &PluginManifest,
         _: &str,
         _: Vec<u8>,
-        _: Option<EarlierVersion>,
     ) -> Result<Vec<Arc<dyn Function>>, String> {
         Err("not in this build: it was compiled without the feature 'plugins'".to_owned())
     }

@@ -111,9 +111,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Activates the draft of a plugin, or archives its active version",
     )
     .describes(
-        "After an activation every node compiles the component, off the way of requests. Until then the functions that \
-         the version before has too, with the same inputs, are called there, and calls of the others are answered with \
-         503 `PLUGIN_COMPILING`. A plugin that workflows call cannot be archived.",
+        "After an activation every node compiles the component, off the way of requests; until then calls of its \
+         functions are answered with 503 `PLUGIN_COMPILING`. A plugin that workflows call cannot be archived.",
     )
     .path_parameters(PLUGIN)
     .with_query(&[DRY_RUN_PARAMETER])

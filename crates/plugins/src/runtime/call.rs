@@ -151,11 +151,7 @@ impl Invoke for ComponentFunction {
 
 impl ComponentFunction {
     async fn call(&self, input: String) -> Result<String, PluginCallError> {
-        let earlier = match self.component.outcome() {
-            None => self.component.earlier(&self.label),
-            Some(_) => None,
-        };
-        let component = match earlier.as_deref().unwrap_or(&self.component).outcome() {
+        let component = match self.component.outcome() {
             None => return Err(PluginCallError::Compiling),
             Some(Err(reason)) => return Err(PluginCallError::Unusable(reason.clone())),
             Some(Ok(component)) => component,

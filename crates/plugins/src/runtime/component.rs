@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, Type};
 use wasmtime::{Store, Trap};
@@ -126,28 +125,12 @@ fn is_invoke(function: &ComponentFunc) -> bool {
 
 /// The place of a component that is still being compiled, or that could not be.
 #[derive(Default)]
-pub struct ComponentSlot {
-    outcome: OnceLock<Result<CompiledComponent, String>>,
-    /// Answers until there is an outcome.
-    earlier: Mutex<Option<EarlierComponent>>,
-}
-
-/// The component of the version before, and those of its functions that the next version has as they were.
-struct EarlierComponent {
-    slot: Arc<ComponentSlot>,
-    functions: Vec<String>,
-}
+pub struct ComponentSlot(OnceLock<Result<CompiledComponent, String>>);
 
 impl ComponentSlot {
     /// Makes the slot of a component that is being compiled.
     pub fn compiling() -> Arc<Self> {
         Arc::default()
-    }
-
-    /// Makes the slot of a component that is being compiled. Until then the `functions` of an earlier one are called.
-    pub fn replacing(earlier: Arc<Self>, functions: Vec<String>) -> Arc<Self> {
-        let earlier = EarlierComponent { slot: earlier, functions };
-        Arc::new(Self { outcome: OnceLock::new(), earlier: Mutex::new(Some(earlier)) })
     }
 
     /// Makes the slot of a component that is ready.
@@ -160,8 +143,7 @@ impl ComponentSlot {
     /// Puts in the component, or the reason for which there is none. The first outcome stays.
     pub fn fill(&self, outcome: Result<CompiledComponent, String>) {
         // A second compilation of the same bytes has the same outcome.
-        let _ = self.outcome.set(outcome);
-        *self.earlier.lock() = None;
+        let _ = self.0.set(outcome);
     }
 
     /// Compiles the component into the slot. Blocks for seconds.
@@ -177,14 +159,6 @@ impl ComponentSlot {
 
     /// Returns the outcome; `None` while the component is being compiled.
     pub fn outcome(&self) -> Option<&Result<CompiledComponent, String>> {
-        self.outcome.get()
-    }
-
-    /// Returns the component that is called meanwhile; `None` if it has no such function, or there is an outcome.
-    pub(crate) fn earlier(&self, function: &str) -> Option<Arc<Self>> {
-        let earlier = self.earlier.lock();
-        let earlier =
-            earlier.as_ref().filter(|earlier| earlier.functions.iter().any(|name| name == function));
-        earlier.map(|earlier| Arc::clone(&earlier.slot))
+        self.0.get()
     }
 }
