@@ -126,7 +126,7 @@ pub fn read_namespaces(list: &Value, at: &str) -> Result<Vec<String>, FieldError
         .enumerate()
         .map(|(index, item)| {
             let place = || format!("{at}[{index}]");
-            let name = item.as_str().ok_or_else(|| FieldError::type_mismatch(place(), "string", item))?;
+            let name = item.as_str().ok_or_else(|| FieldError::invalid(place(), "is no text"))?;
             match namespace_problem(name) {
                 Some(why) => Err(FieldError::invalid(place(), why)),
                 None => Ok(name.to_owned()),
@@ -147,7 +147,7 @@ mod tests {
             (json!("a"), "input.namespaces", "expected array, got string"),
             (json!([]), "input.namespaces", "from 1 to 64"),
             (json!(vec!["a"; 65]), "input.namespaces", "from 1 to 64"),
-            (json!(["a", 1]), "input.namespaces[1]", "expected string, got number"),
+            (json!(["a", 1]), "input.namespaces[1]", "is no text"),
             (json!(["A"]), "input.namespaces[0]", "from 1 to 64 letters"),
         ] {
             let refused = read(list).unwrap_err();
