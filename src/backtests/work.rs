@@ -94,7 +94,7 @@ impl<'s> BacktestWork<'s> {
         let terms = BacktestTerms::from_words(&backtest.terms);
         // They were checked when the row was written.
         let ignored = terms.ignore.iter().filter_map(|path| IgnoredPath::parse(path).ok());
-        let options = BacktestOptions { ignore: ignored.collect() };
+        let options = BacktestOptions { ignore: ignored.collect(), ..BacktestOptions::default() };
         let report = backtest.report.as_ref();
         Self {
             store,

@@ -50,6 +50,8 @@ pub struct ReplayReport {
 #[derive(Debug)]
 pub(super) struct ReplayAnswers {
     recording: Arc<RunRecording>,
+    /// True if the run may have nothing in the place of a mask.
+    lacks_sources: bool,
     used_values: Vec<bool>,
     used_calls: Vec<bool>,
     calls: Vec<AnsweredCall>,
@@ -60,7 +62,8 @@ impl ReplayAnswers {
     pub(super) fn new(recording: Arc<RunRecording>) -> Self {
         let used_values = vec![false; recording.drawn.len()];
         let used_calls = vec![false; recording.calls.len()];
-        Self { recording, used_values, used_calls, calls: Vec::new(), fresh_values: 0 }
+        let lacks_sources = recording.lacks_sources();
+        Self { recording, lacks_sources, used_values, used_calls, calls: Vec::new(), fresh_values: 0 }
     }
 
     /// Takes the next value of a kind: that of the same place, else the first one of any.
@@ -91,7 +94,7 @@ impl ReplayAnswers {
         let recorded = found.and_then(|at| recording.calls.get(at));
         let matching = match recorded {
             None => CallMatch::New,
-            Some(call) if is_same(&call.input, &asked.input) => CallMatch::Same,
+            Some(call) if self.has_input(call, &asked) => CallMatch::Same,
             Some(_) => CallMatch::ChangedInput,
         };
         let is_cut = recorded.is_some_and(|call| call.is_cut);
@@ -119,7 +122,7 @@ impl ReplayAnswers {
             !self.used_calls[*at]
                 && call.function == asked.function
                 && call.target == asked.target
-                && is_same(&call.input, &asked.input)
+                && self.has_input(call, asked)
         };
         let of_task = (0..calls.len()).find(|at| is_equal(at) && calls[*at].task == asked.task);
         of_task.or_else(|| (0..calls.len()).find(is_equal))
@@ -135,7 +138,7 @@ impl ReplayAnswers {
         let free: Vec<usize> = (0..calls.len()).filter(|at| is_free(*at)).collect();
         let of_task: Vec<usize> = free.iter().copied().filter(|at| calls[*at].task == asked.task).collect();
         let is_of_element = |call: &CallRecording| call.index == asked.index;
-        let has_input = |call: &CallRecording| is_same(&call.input, &asked.input);
+        let has_input = |call: &CallRecording| self.has_input(call, asked);
         let first = |among: &[usize], is_match: &dyn Fn(&CallRecording) -> bool| {
             among.iter().copied().find(|at| is_match(&calls[*at]))
         };
@@ -147,6 +150,11 @@ impl ReplayAnswers {
             .or_else(|| first(&of_task, &|call| has_input(call)))
             .or_else(|| of_task.first().copied())
             .or_else(|| first(&free, &|call| has_input(call)))
+    }
+
+    /// Returns `true` if a recorded call has the input of this one.
+    fn has_input(&self, recorded: &CallRecording, asked: &CallRecording) -> bool {
+        is_same(&recorded.input, &asked.input, self.lacks_sources)
     }
 
     /// Ends the run.
@@ -162,18 +170,20 @@ impl ReplayAnswers {
     }
 }
 
-/// Returns `true` if an input is the recorded one. A text of the recording with a mask matches every text, and null:
+/// Returns `true` if an input is the recorded one. A text of the recording with a mask matches every text; and null, if
 /// its source may be left out of the recording.
-fn is_same(recorded: &Value, asked: &Value) -> bool {
+fn is_same(recorded: &Value, asked: &Value, lacks_sources: bool) -> bool {
     match (recorded, asked) {
         (Value::String(one), Value::String(other)) => one == other || one.contains(MASK),
-        (Value::String(one), Value::Null) => one.contains(MASK),
+        (Value::String(one), Value::Null) => lacks_sources && one.contains(MASK),
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_same(one, other, lacks_sources))
         }
         (Value::Object(one), Value::Object(other)) => {
-            let is_member =
-                |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| is_same(value, other));
+            let is_member = |(key, value): (&String, &Value)| {
+                other.get(key).is_some_and(|other| is_same(value, other, lacks_sources))
+            };
             one.len() == other.len() && one.iter().all(is_member)
         }
         (one, other) => one == other,
@@ -261,6 +271,21 @@ mod tests {
         assert_eq!(answers.answer(other, true), None);
         let made = &answers.finish().calls[0];
         assert_eq!((made.matching, made.is_made), (CallMatch::ChangedInput, true));
+    }
+
+    #[test]
+    fn masked_input_matches_null_without_source() {
+        for (root, expected) in
+            [("payload", CallMatch::Same), ("metadata", CallMatch::Same), ("data", CallMatch::ChangedInput)]
+        {
+            let calls = vec![call("load", None, json!({"card": MASK}), json!("one"))];
+            let dropped = vec![vec![root.to_owned(), "card".to_owned()]];
+            let recording = RunRecording { calls, dropped, ..RunRecording::default() };
+            let mut answers = ReplayAnswers::new(Arc::new(recording));
+            let asked = call("load", None, json!({"card": null}), Value::Null);
+            assert_eq!(answers.answer(asked, false), Some(Ok(json!("one"))));
+            assert_eq!(answers.finish().calls[0].matching, expected, "{root}");
+        }
     }
 
     #[test]

@@ -210,8 +210,7 @@ pub(super) fn drop_paths(recording: &mut RunRecording, paths: &[DropPath], maske
                 }
             }
         }
-        let is_compared = ["data", "input"].iter().any(|root| path.below(root).is_some());
-        if is_compared && dropped.len() > count {
+        if dropped.len() > count {
             recording.dropped.push(path.0.clone());
         }
     }
@@ -364,17 +363,18 @@ mod tests {
         let error = recording.calls[0].error.as_ref().unwrap();
         assert_eq!(error.body, Some(json!({"rows": [{"pin": "9988"}, null]})));
         assert_eq!(error.message, format!("the answer has the status 503: {MASK}"));
-        assert!(recording.dropped.is_empty(), "no other run has them");
+        assert!(recording.lacks_sources(), "{:?}", recording.dropped);
     }
 
     #[test]
-    fn dropped_parts_of_data_and_inputs_are_named() {
+    fn dropped_parts_are_named() {
         let call = CallRecording { input: json!({"body": {"pin": 1}}), ..CallRecording::default() };
         let mut recording = RunRecording { calls: vec![call], ..RunRecording::default() };
         recording.end.data = json!({"rows": [{"pin": 1}], "sum": 2});
         let paths = ["data.rows.pin", "data.none", "input.body.pin", "answer.pin"].map(DropPath::parse);
         drop_paths(&mut recording, &paths.map(Result::unwrap), &[]);
         assert_eq!(recording.dropped, [vec!["data", "rows", "pin"], vec!["input", "body", "pin"]]);
+        assert!(!recording.lacks_sources(), "a run over it makes them again");
         assert_eq!(recording.end.data, json!({"rows": [{}], "sum": 2}));
     }
 

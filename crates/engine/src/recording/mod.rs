@@ -40,9 +40,19 @@ pub struct RunRecording {
     pub calls: Vec<CallRecording>,
     /// The end of the run.
     pub end: RunRecordingEnd,
-    /// The paths of which something in the data, or in the input of a call, is left out: their names and indexes.
+    /// The paths at which something is left out: their names and indexes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<Vec<String>>,
+}
+
+impl RunRecording {
+    /// Returns `true` if something is left out that a run over the recording reads, so that it may have nothing in the
+    /// place of a mask. Without it, the run has the mask there.
+    #[must_use]
+    pub fn lacks_sources(&self) -> bool {
+        let is_source = |root: &String| ["payload", "metadata", "answer"].contains(&root.as_str());
+        self.dropped.iter().any(|path| path.first().is_some_and(is_source))
+    }
 }
 
 /// An instant or a random value that an expression or a function has drawn.

@@ -80,13 +80,16 @@ impl DifferenceKind {
 pub struct BacktestOptions {
     /// Paths that are not compared.
     pub ignore: Vec<IgnoredPath>,
+    /// True if the run may have nothing in the place of a mask, because its source is left out of the recording.
+    pub lacks_sources: bool,
 }
 
 impl BacktestOptions {
     /// Returns the options for a recorded run: what its recording leaves out is not compared.
     pub(super) fn without_dropped(&self, recording: &RunRecording) -> Self {
         let dropped = recording.dropped.iter().filter_map(|path| IgnoredPath::from_segments(path));
-        Self { ignore: self.ignore.iter().cloned().chain(dropped).collect() }
+        let ignore = self.ignore.iter().cloned().chain(dropped).collect();
+        Self { ignore, lacks_sources: recording.lacks_sources() }
     }
 }
 
@@ -339,7 +342,7 @@ fn prepare_values(root: &str, before: &Value, after: &Value, options: &BacktestO
         path.remove_from(root, &mut before);
         path.remove_from(root, &mut after);
     }
-    adopt_masked(&before, &mut after);
+    adopt_masked(&before, &mut after, options.lacks_sources);
     (before, after)
 }
 
@@ -370,12 +373,23 @@ mod tests {
     }
 
     fn kinds(before: RunRecordingEnd, after: RunRecordingEnd, ignore: &[&str]) -> Vec<&'static str> {
-        let recording = Arc::new(RunRecording { end: before, ..RunRecording::default() });
+        kinds_without(&[], before, after, ignore)
+    }
+
+    /// Compares a run with a recorded one from which these paths are left out.
+    fn kinds_without(
+        dropped: &[&str],
+        before: RunRecordingEnd,
+        after: RunRecordingEnd,
+        ignore: &[&str],
+    ) -> Vec<&'static str> {
+        let dropped = dropped.iter().map(|path| path.split('.').map(str::to_owned).collect()).collect();
+        let recording = Arc::new(RunRecording { end: before, dropped, ..RunRecording::default() });
         let line = RecordedLine { recording, ..RecordedLine::default() };
         let replayed = ReplayReport { end: after, ..ReplayReport::default() };
         let ignore = ignore.iter().map(|path| IgnoredPath::parse(path).unwrap()).collect();
-        let options = BacktestOptions { ignore };
-        let comparison = compare_line(&line, &replayed, &options, None);
+        let options = BacktestOptions { ignore, ..BacktestOptions::default() };
+        let comparison = compare_line(&line, &replayed, &options.without_dropped(&line.recording), None);
         comparison.differences.iter().map(|difference| difference.kind.name()).collect()
     }
 
@@ -425,9 +439,13 @@ mod tests {
         assert!(kinds(before, after, &[]).is_empty());
         let before = || end(None, &[], json!({"a": {"no": "******"}, "cards": [{"no": "******"}], "n": 1}));
         for after in [json!({"n": 1}), json!({"a": {}, "cards": null, "n": 1})] {
-            assert!(kinds(before(), end(None, &[], after), &[]).is_empty(), "its source is not recorded");
+            let after = || end(None, &[], after.clone());
+            assert!(kinds_without(&["payload.no"], before(), after(), &[]).is_empty(), "it has no source");
+            assert_eq!(kinds(before(), after(), &[]), ["different-answer"], "it is no longer written");
+            assert_eq!(kinds_without(&["data.x"], before(), after(), &[]), ["different-answer"]);
         }
-        assert_eq!(kinds(before(), end(None, &[], json!({"a": {}})), &[]), ["different-answer"]);
+        let lost = end(None, &[], json!({"a": {}}));
+        assert_eq!(kinds_without(&["payload.no"], before(), lost, &[]), ["different-answer"]);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use svc_model::MASK;
 /// The only member of the stand-in of a secret.
 const STAND_IN: &str = "$secret";
 
-/// Puts what the recording masks in the place of what the run has there. The run lacks what the recorded one took from
-/// a place that is never recorded.
-pub(super) fn adopt_masked(before: &Value, after: &mut Value) {
+/// Puts what the recording masks in the place of what the run has there. If the recording lacks sources, the run may
+/// have nothing there; otherwise the version no longer writes it.
+pub(super) fn adopt_masked(before: &Value, after: &mut Value, lacks_sources: bool) {
     match (before, after) {
         (Value::String(text), after) if text.contains(MASK) => *after = before.clone(),
         (Value::Object(one), after) if one.len() == 1 && one.contains_key(STAND_IN) => {
@@ -17,16 +17,16 @@ pub(super) fn adopt_masked(before: &Value, after: &mut Value) {
         (Value::Object(one), Value::Object(other)) => {
             for (key, value) in one {
                 if let Some(member) = other.get_mut(key) {
-                    adopt_masked(value, member);
-                } else if is_masked(value) {
+                    adopt_masked(value, member, lacks_sources);
+                } else if lacks_sources && is_masked(value) {
                     other.insert(key.clone(), value.clone());
                 }
             }
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.iter().zip(other).for_each(|(one, other)| adopt_masked(one, other));
+            one.iter().zip(other).for_each(|(one, other)| adopt_masked(one, other, lacks_sources));
         }
-        (before, after) if after.is_null() && is_masked(before) => *after = before.clone(),
+        (before, after) if lacks_sources && after.is_null() && is_masked(before) => *after = before.clone(),
         _ => {}
     }
 }

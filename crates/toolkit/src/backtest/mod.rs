@@ -201,7 +201,7 @@ pub(crate) fn make_runtime() -> Result<Runtime, Vec<String>> {
 impl RecordedRunArgs {
     /// Returns the options of the comparison.
     pub(crate) fn options(&self) -> BacktestOptions {
-        BacktestOptions { ignore: self.ignore.clone() }
+        BacktestOptions { ignore: self.ignore.clone(), ..BacktestOptions::default() }
     }
 
     /// Reads the recorded runs, until there are no more or `act` returned true for as many as `--limit`.
