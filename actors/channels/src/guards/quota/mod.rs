@@ -68,11 +68,9 @@ impl CallQuotaGuard {
         let reservations = match previous.filter(|previous| previous.block == *block) {
             Some(previous) => Arc::clone(&previous.reservations),
             None => {
-                let new = Arc::new(Reservations::new(
-                    Arc::clone(store),
-                    block.terms(),
-                    services.quotas.unused.clone(),
-                ));
+                let unused = services.quotas.unused.clone();
+                let new = Reservations::new(Arc::clone(store), block.terms(), unused);
+                let new = Arc::new(new.with_channel(channel_id));
                 services.quotas.add(&new);
                 new
             }

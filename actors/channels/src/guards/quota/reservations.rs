@@ -20,8 +20,10 @@ const MAX_KEYS: u64 = 65_536;
 /// Time for which a used-up quota is not asked for again: others may give something back.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The reservations of a channel. Dropped, it notes what it has not used.
+/// The reservations of a channel, or of consumers with equal bounds. Dropped, it notes what it has not used.
 pub(crate) struct Reservations {
+    /// The channel of all keys; `None` for those of consumers.
+    channel_id: Option<Arc<str>>,
     store: Arc<dyn QuotaStore>,
     terms: QuotaTerms,
     unused: UnusedCalls,
@@ -59,7 +61,13 @@ impl Reservations {
                 note_rest(&forgotten, &key, &held);
             })
             .build();
-        Self { store, terms, unused, held }
+        Self { channel_id: None, store, terms, unused, held }
+    }
+
+    /// Names the channel of all keys.
+    pub(super) fn with_channel(mut self, channel_id: &str) -> Self {
+        self.channel_id = Some(channel_id.into());
+        self
     }
 
     /// Takes one request of a key; the time until there is room again if the quota is used up.
@@ -104,6 +112,10 @@ impl Reservations {
 
     /// Adds the requests of a channel that are reserved now and not admitted, by their keys.
     pub(super) fn add_unused(&self, channel_id: &str, unused: &mut HashMap<String, u64>) {
+        // The keys of other channels are many.
+        if self.channel_id.as_deref().is_some_and(|own| own != channel_id) {
+            return;
+        }
         let now = Instant::now();
         for (key, held) in &self.held {
             if *key.channel_id != *channel_id {
@@ -191,15 +203,25 @@ mod tests {
         let make = || Reservations::new(Arc::clone(&store) as Arc<dyn QuotaStore>, terms, unused.clone());
         let former = make();
         assert_eq!(former.take(key("a")).await, Ok(None));
-        let mut counted = HashMap::new();
-        former.add_unused("orders", &mut counted);
-        former.add_unused("others", &mut counted);
-        assert_eq!(counted, HashMap::from([("a".to_owned(), 9)]));
         drop(former);
         let next = make();
         for _ in 0..2 {
             assert_eq!(next.take(key("b")).await, Ok(None));
         }
         assert_eq!(*store.0.lock(), [("a".to_owned(), 9)]);
+    }
+
+    #[tokio::test]
+    async fn unused_requests_are_counted_by_channel() {
+        let terms = QuotaTerms { limit: 1000, per: QuotaPeriod::Day, window: QuotaWindow::Calendar };
+        let make = || Reservations::new(Arc::<OpenQuotas>::default(), terms, UnusedCalls::default());
+        for reservations in [make(), make().with_channel("orders")] {
+            assert_eq!(reservations.take(key("a")).await, Ok(None));
+            let mut counted = HashMap::new();
+            reservations.add_unused("others", &mut counted);
+            assert!(counted.is_empty(), "{counted:?}");
+            reservations.add_unused("orders", &mut counted);
+            assert_eq!(counted, HashMap::from([("a".to_owned(), 9)]));
+        }
     }
 }
