@@ -1,6 +1,6 @@
 //! The real `svc-server` as a child process with a directory and a free port of its own, killed when dropped.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -394,16 +394,19 @@ fn reserve_port() -> io::Result<(u16, File)> {
     // Below the ports that the kernel gives to whoever asks for any: such a one may be gone a moment later.
     const LOWEST: u64 = 10_000;
     const HIGHEST: u64 = 32_000;
-    let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
-    let directory = std::env::temp_dir().join(format!("svc-test-ports-{owner}"));
+    // The locks of another user cannot be opened.
+    let user = tempfile::tempfile()?.metadata()?.uid();
+    let directory = std::env::temp_dir().join(format!("svc-test-ports-{user}"));
     std::fs::create_dir_all(&directory)?;
     loop {
         let number = RandomState::new().build_hasher().finish();
         let port = u16::try_from(LOWEST + number % (HIGHEST - LOWEST)).map_err(io::Error::other)?;
         // Tests run at the same time, and a server takes a while until it listens.
         let reserved = File::create(directory.join(port.to_string()))?;
-        if reserved.try_lock().is_err() {
-            continue;
+        match reserved.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => continue,
+            Err(TryLockError::Error(error)) => return Err(error),
         }
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
             Ok(_) => return Ok((port, reserved)),
