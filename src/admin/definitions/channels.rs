@@ -138,11 +138,11 @@ impl AdminEntity for Channel {
             report.warnings.extend(find_report_issue(&snapshot, config));
             let consumers = state.serving.consumers.directory().current();
             report.warnings.extend(list_consumer_issues(&consumers, config));
-            for name in CREDENTIAL_BLOCKS {
-                let block = config.get(name).unwrap_or(&Value::Null);
-                let path = format!("channel.config.{name}");
-                report.warnings.extend(list_unresolved_references(&state.serving, &path, block).await);
-            }
+            let blocks = CREDENTIAL_BLOCKS
+                .iter()
+                .filter_map(|name| Some((format!("channel.config.{name}"), config.get(*name)?)));
+            let blocks: Vec<_> = blocks.collect();
+            report.warnings.extend(list_unresolved_references(&state.serving, &blocks).await);
         }
         report.warnings.extend(list_undeclared_values(&state.config, body));
         if let Ok((id, content)) = parse_new_channel(body, &channel_rules(state)) {

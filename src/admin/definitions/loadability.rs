@@ -11,20 +11,26 @@ use svc_secrets::{ReferenceError, Resolver as _, collect, parse};
 use crate::config::Config;
 use crate::state::ServingDefinitions;
 
-/// Returns a warning for each secret reference below a value, which is at `at`, that has no value in this process, and
-/// for those that no process resolves.
+/// Returns a warning for each secret reference below some values, each with its place, that has no value in this process,
+/// and for those that no process resolves.
 pub(crate) async fn list_unresolved_references(
     serving: &ServingDefinitions,
-    at: &str,
-    value: &Value,
+    values: &[(String, &Value)],
 ) -> Vec<Issue> {
     let mut references = BTreeSet::new();
-    collect(value, &mut references);
-    let readings = serving.secrets.read(references.clone()).await;
-    let unresolved = references.iter().filter_map(|reference| readings.resolve(reference).err());
-    let mut reasons: BTreeSet<String> = unresolved.map(|error| error.to_string()).collect();
-    add_unresolvable(value, &mut reasons);
-    reasons.into_iter().map(|reason| not_loadable(at, reason)).collect()
+    values.iter().for_each(|(_, value)| collect(value, &mut references));
+    // A store that does not answer is waited for once.
+    let readings = serving.secrets.read(references).await;
+    let mut issues = Vec::new();
+    for (at, value) in values {
+        let mut references = BTreeSet::new();
+        collect(value, &mut references);
+        let unresolved = references.iter().filter_map(|reference| readings.resolve(reference).err());
+        let mut reasons: BTreeSet<String> = unresolved.map(|error| error.to_string()).collect();
+        add_unresolvable(value, &mut reasons);
+        issues.extend(reasons.into_iter().map(|reason| not_loadable(at, reason)));
+    }
+    issues
 }
 
 /// Adds the reasons why texts that begin like a reference are none. The texts are not repeated: one may be a secret.

@@ -127,12 +127,11 @@ impl AdminEntity for Workflow {
         match Self::parse_new(state, body) {
             Ok((id, content)) => {
                 report.warnings.extend(Self::missing_definitions(state, &content).await?);
-                for (index, task) in content.tasks.iter().enumerate() {
-                    let at = format!("tasks[{index}]");
-                    let unresolved = list_unresolved_references(&state.serving, &at, task).await.into_iter();
-                    // The workflow is loaded, and the task fails in each run.
-                    report.warnings.extend(unresolved.map(|issue| Issue::new(issue.field, issue.message)));
-                }
+                let tasks = content.tasks.iter().enumerate();
+                let tasks: Vec<_> = tasks.map(|(n, task)| (format!("tasks[{n}]"), task)).collect();
+                let unresolved = list_unresolved_references(&state.serving, &tasks).await.into_iter();
+                // The workflow is loaded, and the task fails in each run.
+                report.warnings.extend(unresolved.map(|issue| Issue::new(issue.field, issue.message)));
                 // What the check of the document has found already says it better.
                 if report.warnings.iter().all(|issue| issue.code != Some(FieldCode::NotLoadable)) {
                     report.warnings.extend(find_compile_problem(&state.serving, id, content).await);
