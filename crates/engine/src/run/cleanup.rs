@@ -144,7 +144,11 @@ pub(super) async fn clean_up_views<'a, 'e: 'a>(
     id: &'a Arc<str>,
     ends: CleanUpEnds,
 ) {
-    let cut = views.filter(|view| view.has_open_groups());
+    let cut = views.filter_map(|view| {
+        // The step of each ended here, whatever time the others take.
+        view.trace_cut_step();
+        view.has_open_groups().then_some(view)
+    });
     let mut running: FuturesUnordered<_> = cut
         .map(|view| {
             view.pace.set_deadline(ends.run);
