@@ -331,7 +331,20 @@ pub fn issue_certificate_for_time(life: Duration) -> Result<IssuedCertificate, r
 /// # Errors
 /// The error of the certificate library.
 pub fn self_signed_certificate(names: &[&str]) -> Result<IssuedCertificate, rcgen::Error> {
-    let mut params = params_for(names)?;
+    self_sign(params_for(names)?)
+}
+
+/// Makes a certificate that has expired and is its own authority.
+///
+/// # Errors
+/// The error of the certificate library.
+pub fn expired_self_signed_certificate() -> Result<IssuedCertificate, rcgen::Error> {
+    let mut params = params_for(&["localhost", "127.0.0.1", "::1"])?;
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    self_sign(params)
+}
+
+fn self_sign(mut params: CertificateParams) -> Result<IssuedCertificate, rcgen::Error> {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?.pem();

@@ -90,7 +90,8 @@ impl ServerCertVerifier for AnchoredCertificate {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.chains.verify_server_cert(certificate, intermediates, host, ocsp_response, now) {
-            // As `openssl req -x509` makes it. Its time has been checked before, its name has not.
+            // As `openssl req -x509` makes it. Its time has been checked before, its name has not. Its uses are not
+            // checked: its key could sign any other certificate.
             Err(Error::InvalidCertificate(CertificateError::Other(reason)))
                 if reason.0.to_string() == OF_AN_AUTHORITY && self.anchors.contains(certificate) =>
             {

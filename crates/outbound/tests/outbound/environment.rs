@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use svc_outbound::{FetchError, Outbound, Trust, check_url};
-use svc_testkit::tls::{Behaviour, HttpsServer, self_signed_certificate};
+use svc_testkit::tls::{Behaviour, HttpsServer, expired_self_signed_certificate, self_signed_certificate};
 use svc_testkit::trap::Trap;
 
 use crate::{PATIENCE, client};
@@ -72,9 +72,13 @@ fn without_them_the_authority_is_a_stranger() {
 
 #[test]
 fn certificate_among_the_anchors_is_trusted() {
-    for (name, child) in [("127.0.0.1", "child_is_answered"), ("other.example", "child_does_not_trust")] {
-        // As `openssl req -x509` makes it: the certificate of the server is its own authority.
-        let own = self_signed_certificate(&[name]).unwrap();
+    // As `openssl req -x509` makes it: the certificate of the server is its own authority.
+    for (own, child) in [
+        (self_signed_certificate(&["127.0.0.1"]), "child_is_answered"),
+        (self_signed_certificate(&["other.example"]), "child_does_not_trust"),
+        (expired_self_signed_certificate(), "child_does_not_trust"),
+    ] {
+        let own = own.unwrap();
         let server = HttpsServer::start_with(own, Behaviour::json("\"here\"", &[])).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = server.write_authority(directory.path()).unwrap();
