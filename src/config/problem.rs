@@ -9,6 +9,9 @@ use super::setting::variable_name;
 /// Seconds of the longest time that is added to instants.
 const LONGEST_SECS: u64 = 10_000_000_000;
 
+/// Workers at most: each has memory of its own from the start.
+const MOST_WORKERS: usize = 100_000;
+
 /// A problem: its place (a key, a variable or a file) and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
@@ -130,6 +133,11 @@ impl Diagnostics {
     /// Refuses a time of more seconds than clocks and databases can add to an instant. Centuries are as good as never.
     pub(crate) fn require_time(&mut self, key: &str, secs: u64) {
         self.require_within(key, secs, 0..=LONGEST_SECS);
+    }
+
+    /// Refuses more workers than a process should begin.
+    pub(crate) fn require_few_workers(&mut self, key: &str, count: usize) {
+        self.require_within(key, count, 0..=MOST_WORKERS);
     }
 
     /// Refuses blank text.

@@ -275,6 +275,8 @@ impl TraceStorageSection {
         diagnostics.require_within("trace_storage.batch_size", self.batch_size, 1..=1000);
         self.record.check(diagnostics);
         diagnostics.require_within("trace_storage.max_pending", self.max_pending, 0..=MOST_PENDING);
+        diagnostics.require_few_workers("trace_storage.async_workers", self.async_workers);
+        diagnostics.require_few_workers("trace_storage.batch_workers", self.batch_workers);
         if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
             diagnostics.require_positive("trace_storage.max_pending", self.max_pending);
         }
@@ -303,6 +305,7 @@ impl RecordSection {
 impl TraceQueueSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_positive("trace_queue.workers", self.workers);
+        diagnostics.require_few_workers("trace_queue.workers", self.workers);
         diagnostics.require_positive("trace_queue.buffer_size", self.buffer_size);
         diagnostics.require_positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
         diagnostics.require_positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
