@@ -11,8 +11,8 @@ use svc_secrets::{ReferenceError, Resolver as _, collect, parse};
 use crate::config::Config;
 use crate::state::ServingDefinitions;
 
-/// Returns a warning for each secret reference below some values, each with its place, that has no value in this process,
-/// and for those that no process resolves.
+/// Returns a warning for each secret reference below these values, which are at their places, that has no value in this
+/// process, and for those that no process resolves.
 pub(crate) async fn list_unresolved_references(
     serving: &ServingDefinitions,
     values: &[(String, &Value)],
