@@ -74,7 +74,7 @@ pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};
 pub use validate::{
     ChannelChecks, ConnectorChecks, KeyPlace, MAX_LABEL, WorkflowChecks, channel_warnings, check_import_item,
-    is_annotation, next_fires, parse_channel_update, parse_connector_update, parse_new_channel,
-    parse_new_connector, parse_new_workflow, parse_workflow_update, unknown_key, unknown_keys,
-    validate_channel, validate_connector, validate_workflow, workflow_warnings,
+    excluded_instants, is_annotation, next_fires, parse_channel_update, parse_connector_update,
+    parse_new_channel, parse_new_connector, parse_new_workflow, parse_workflow_update, unknown_key,
+    unknown_keys, validate_channel, validate_connector, validate_workflow, workflow_warnings,
 };

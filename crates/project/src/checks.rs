@@ -167,6 +167,9 @@ checks! {
     CronSlotsMismatch = "cron.slots_mismatch", Warning,
         "Scheduled channels share a concurrency key and declare different `slots`.",
         "declare the same `slots` in each of them, or use keys of their own";
+    CronExcludedInstants = "cron.excluded_instants", Note,
+        "A schedule catches up on several instants, which are due at once, and its concurrency key has one slot.",
+        "";
     EnvEmbedded = "env.embedded", Warning,
         "A secret reference stands inside of a longer text, or is written with capital letters, and is kept as text.",
         "let the reference be the whole text; a connector takes `${VAR}` inside of a text";

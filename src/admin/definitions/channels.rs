@@ -7,7 +7,7 @@ use svc_api::{ChannelResource, ChannelValidationResult};
 use svc_model::mask::CREDENTIAL_BLOCKS;
 use svc_model::{
     Channel, ChannelContent, FieldError, Issue, LifecycleStatus, ValidationReport, channel_warnings,
-    next_fires, parse_channel_update, parse_new_channel, validate_channel,
+    excluded_instants, next_fires, parse_channel_update, parse_new_channel, validate_channel,
 };
 use svc_project::rules::ChannelRules;
 use svc_registry::{ReloadScope, Snapshot};
@@ -112,7 +112,9 @@ impl AdminEntity for Channel {
     }
 
     fn content_warnings(state: &AppState, content: &ChannelContent) -> Vec<Issue> {
-        let mut warnings = channel_warnings(&content.hashable(), &channel_rules(state));
+        let document = content.hashable();
+        let mut warnings = channel_warnings(&document, &channel_rules(state));
+        warnings.extend(excluded_instants(&document));
         let snapshot = state.serving.registry.snapshot();
         warnings.extend(list_group_warnings(&snapshot, &content.name, &content.config));
         warnings.extend(find_report_issue(&snapshot, &content.config));

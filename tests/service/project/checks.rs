@@ -330,9 +330,8 @@ const ROWS: &[Row] = &[
         Check::CronSlotsMismatch,
         |files| {
             let slots = |slots: u32| json!({"policy": "forbid", "key": "k", "slots": slots});
-            files
-                .file("channels/a.json", schedule("a", &slots(1)))
-                .file("channels/b.json", schedule("b", &slots(2)))
+            let files = files.file("channels/a.json", schedule("a", &slots(1)));
+            files.file("channels/b.json", schedule("b", &slots(2)))
         },
         |files| {
             let slots = |key: &str, slots: u32| json!({"policy": "forbid", "key": key, "slots": slots});
@@ -379,6 +378,7 @@ fn each_check_of_the_table_is_tested() {
         Check::ValuesForm,
         Check::ValuesUndeclared,
         Check::ValuesType,
+        Check::CronExcludedInstants,
         Check::EnvReference,
         Check::SecretsReference,
         Check::ProjectStatement,

@@ -115,3 +115,24 @@ fn parameter_of_no_route_is_warned_of() {
     assert!(!warned("/orders/{ordr_id}"));
     assert!(!warned("/orders"), "an envelope may bring parameters");
 }
+
+#[test]
+fn caught_up_instants_of_one_slot_are_noted() {
+    let nightly = |concurrency: Value| {
+        json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
+            "workflow_id": "orders", "transport_config": {"schedule": "0 30 3 * * Mon-Fri",
+                "timezone": "Europe/Berlin", "payload": {"span": "day"}, "misfire_policy": "catch_up",
+                "max_catch_up": 5, "concurrency": concurrency},
+            "config": {"timeout_ms": 900_000}})
+    };
+    let lint = |concurrency: Value| {
+        let files = Files::default().file("channels/nightly.json", nightly(concurrency));
+        let directory = Directory::new(&files);
+        let runs = ["src", "src/channels/nightly.json"]
+            .map(|path| directory.run(&format!("lint --deny-warnings {path}")));
+        assert!(runs.iter().all(|ran| ran.code == 0), "{runs:?}");
+        runs.map(|ran| ran.err.contains("note: [cron.excluded_instants] channel 'nightly'"))
+    };
+    assert_eq!(lint(json!({"policy": "forbid"})), [true; 2]);
+    assert_eq!(lint(json!({"policy": "allow"})), [false; 2]);
+}

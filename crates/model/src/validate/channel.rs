@@ -53,6 +53,7 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
         Err(errors) => errors.into(),
     };
     report.warnings = channel_warnings(body, checks);
+    report.warnings.extend(transport::excluded_instants(body));
     report
 }
 

@@ -35,6 +35,7 @@ pub use cron::next_fires;
 pub use import::check_import_item;
 pub use keys::{KeyPlace, is_annotation, unknown_key, unknown_keys};
 pub use steps::MAX_LABEL;
+pub use transport::excluded_instants;
 pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings};
 
 /// The rules of a workflow that need the engine.

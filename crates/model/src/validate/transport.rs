@@ -18,14 +18,15 @@ pub(super) fn warn(document: &Value, warnings: &mut Vec<Issue>) {
     }
     warnings.extend(route.and_then(foreign_parameter));
     let transport = &document["transport_config"];
-    match document["protocol"].as_str().and_then(Protocol::parse) {
-        Some(Protocol::Cron) => warnings.extend(excluded_instants(transport)),
-        Some(_) if transport.as_object().is_some_and(|members| !members.is_empty()) => {
-            let message = "it has no effect: only a channel of the protocol cron has a schedule";
-            warnings.push(Issue::new("channel.transport_config", message));
-        }
-        _ => {}
+    let has_schedule = transport.as_object().is_some_and(|members| !members.is_empty());
+    if has_schedule && protocol(document).is_some_and(|protocol| protocol != Protocol::Cron) {
+        let message = "it has no effect: only a channel of the protocol cron has a schedule";
+        warnings.push(Issue::new("channel.transport_config", message));
     }
+}
+
+fn protocol(document: &Value) -> Option<Protocol> {
+    document["protocol"].as_str().and_then(Protocol::parse)
 }
 
 /// Warns of a parameter in another notation: it is a literal segment, which hardly a caller sends.
@@ -38,9 +39,14 @@ fn foreign_parameter(pattern: &str) -> Option<Issue> {
     })
 }
 
-/// Warns of missed instants that would be due at once, and exclude one another.
-fn excluded_instants(transport: &Value) -> Option<Issue> {
-    let transport = CronTransport::read_valid(transport, &mut Vec::new());
+/// Returns a remark about missed instants that would be due at once, and exclude one another.
+///
+/// The combination is a valid choice: a server mentions it among its warnings, `lint` in a note.
+pub fn excluded_instants(document: &Value) -> Option<Issue> {
+    if protocol(document) != Some(Protocol::Cron) {
+        return None;
+    }
+    let transport = CronTransport::read_valid(&document["transport_config"], &mut Vec::new());
     let is_exclusive = transport.exclusion.as_ref().is_some_and(|exclusion| exclusion.slots == 1);
     let runs_several = transport.misfire_policy == MisfirePolicy::CatchUp
         && transport.max_catch_up.is_some_and(|max| max > 1);

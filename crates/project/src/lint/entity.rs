@@ -7,8 +7,8 @@ use svc_engine::catalogue::{Catalogue, DefaultOutput};
 use svc_engine::{Engine, recorded_secrets};
 use svc_model::documents::STEP_LISTS;
 use svc_model::{
-    EntityKind, FieldCode, FieldError, Issue, WorkflowContent, channel_warnings, parse_new_channel,
-    parse_new_connector, parse_new_workflow, validate_connector, workflow_warnings,
+    EntityKind, FieldCode, FieldError, Issue, WorkflowContent, channel_warnings, excluded_instants,
+    parse_new_channel, parse_new_connector, parse_new_workflow, validate_connector, workflow_warnings,
 };
 
 use super::placed::{document_path, finding_at, finding_at_key, finding_from};
@@ -145,7 +145,10 @@ pub(super) fn warnings(
         }
         (EntityKind::Channel, _) => {
             let rules = ChannelRules::new(Arc::clone(engine), false);
-            judged(entity.kind, channel_warnings(&entity.document, &rules))
+            let mut issues = judged(entity.kind, channel_warnings(&entity.document, &rules));
+            let excluded = excluded_instants(&entity.document);
+            issues.extend(excluded.map(|issue| (Check::CronExcludedInstants, issue)));
+            issues
         }
         (EntityKind::Workflow, Some(EntityContent::Workflow(workflow))) => workflow_issues(workflow, engine),
         (EntityKind::Workflow, _) => workflow_issues(&readable_workflow(&entity.document), engine),
