@@ -7,16 +7,19 @@ use actix_web::{FromRequest, HttpRequest, web};
 use chrono::Datelike as _;
 use std::future::{Ready, ready};
 use svc_api::QueryParameter;
-use svc_model::{Page, ServiceError, Timestamp};
+use svc_model::{FieldError, Page, ServiceError, Timestamp};
 use svc_store::AnyOf;
 
 use super::parameters;
 use crate::http::Error;
 
-/// The query of a request; of a repeated key that takes one value the last counts.
+/// The query of a request, or the filter in a body that has its words; of a repeated key that takes one value the last
+/// counts.
 #[derive(Debug, Default)]
 pub(crate) struct QueryParameters {
     values: HashMap<String, Vec<String>>,
+    /// True for the words of `body.filter`, which a refusal names as a member of the body.
+    is_filter: bool,
     /// The parameters that are let through to the endpoint.
     known: Option<&'static [QueryParameter]>,
 }
@@ -24,7 +27,28 @@ pub(crate) struct QueryParameters {
 impl QueryParameters {
     /// Returns the words of a filter as the parameters of a list, which they were checked against.
     pub(crate) fn from_words(values: HashMap<String, Vec<String>>, known: &'static [QueryParameter]) -> Self {
-        Self { values, known: Some(known) }
+        Self { values, is_filter: true, known: Some(known) }
+    }
+
+    /// Returns the refusal of the value of a key.
+    fn refuse(&self, key: &str, expectation: &str) -> ServiceError {
+        if !self.is_filter {
+            return ServiceError::validation(format!("query parameter '{key}' {expectation}"));
+        }
+        let message = format!("filter word '{key}' {expectation}");
+        let sent = self.list_sent(key).join(",");
+        FieldError::invalid(format!("body.filter.{key}"), message).with_got(sent).into()
+    }
+
+    /// Returns a range that does not end before it begins.
+    fn check_range(&self, range: TimeRange) -> Result<TimeRange, ServiceError> {
+        check_range(range).map_err(|error| {
+            if self.is_filter {
+                FieldError::invalid("body.filter.until", error.message()).into()
+            } else {
+                error
+            }
+        })
     }
 
     /// Returns the value of a key, if present.
@@ -56,9 +80,8 @@ impl QueryParameters {
     pub(crate) fn numbers(&self, key: &str) -> Result<Vec<i64>, ServiceError> {
         let values = self.any_of(key).unwrap_or_default();
         let parse = |text: &String| text.parse().ok().filter(|number: &i64| *number >= 0);
-        values.values().iter().map(parse).collect::<Option<_>>().ok_or_else(|| {
-            ServiceError::validation(format!("query parameter '{key}' must be whole numbers, 0 or more"))
-        })
+        let numbers = values.values().iter().map(parse).collect::<Option<_>>();
+        numbers.ok_or_else(|| self.refuse(key, "must be whole numbers, 0 or more"))
     }
 
     /// Returns the range of `since` and `until`, each an instant or a time ago.
@@ -67,7 +90,7 @@ impl QueryParameters {
     /// 400 for a range that ends before it begins.
     pub(crate) fn range(&self, now: Timestamp) -> Result<TimeRange, ServiceError> {
         let range = (self.moment("since", now)?, self.moment("until", now)?);
-        check_range(range)
+        self.check_range(range)
     }
 
     /// Does the same for a list that took instants without a zone from the beginning, as those in UTC.
@@ -75,7 +98,7 @@ impl QueryParameters {
     /// # Errors
     /// As [`Self::range`].
     pub(crate) fn zoneless_range(&self, now: Timestamp) -> Result<TimeRange, ServiceError> {
-        check_range((self.zoneless_moment("since", now)?, self.zoneless_moment("until", now)?))
+        self.check_range((self.zoneless_moment("since", now)?, self.zoneless_moment("until", now)?))
     }
 
     /// Returns the direction of the default order of a list, `asc` or `desc`, if one is asked for.
@@ -126,10 +149,11 @@ impl QueryParameters {
             None => parse(text).or_else(|| parse(&text.replace(' ', "+"))),
         };
         moment.map(Some).ok_or_else(|| {
-            ServiceError::validation(format!(
-                "query parameter '{key}' must be an RFC 3339 instant with an offset or Z, such as \
-                 2026-01-31T08:00:00Z, or a time ago such as -15m, -2h or -7d"
-            ))
+            self.refuse(
+                key,
+                "must be an RFC 3339 instant with an offset or Z, such as 2026-01-31T08:00:00Z, or a time ago such \
+                 as -15m, -2h or -7d",
+            )
         })
     }
 
@@ -137,9 +161,7 @@ impl QueryParameters {
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ServiceError> {
         let Some(text) = self.get(key) else { return Ok(None) };
         let parsed = text.parse().ok().filter(|number| *number >= 0);
-        parsed.map(Some).ok_or_else(|| {
-            ServiceError::validation(format!("query parameter '{key}' must be a whole number, 0 or more"))
-        })
+        parsed.map(Some).ok_or_else(|| self.refuse(key, "must be a whole number, 0 or more"))
     }
 
     /// Returns `limit` and `offset`.
@@ -196,7 +218,7 @@ impl QueryParameters {
         };
         known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-            ServiceError::validation(format!("query parameter '{key}' must be one of {}", names.join(", ")))
+            self.refuse(key, &format!("must be one of {}", names.join(", ")))
         })
     }
 }
@@ -246,7 +268,7 @@ impl FromRequest for QueryParameters {
                 for (key, value) in pairs.into_inner() {
                     values.entry(key).or_default().push(value);
                 }
-                Ok(Self { values, known: parameters::endpoint_parameters(request) })
+                Ok(Self { values, is_filter: false, known: parameters::endpoint_parameters(request) })
             }
             Err(_) => Err(ServiceError::validation("The query string cannot be parsed").into()),
         })
@@ -262,7 +284,7 @@ mod tests {
         for (key, value) in pairs {
             values.entry((*key).to_owned()).or_default().push((*value).to_owned());
         }
-        QueryParameters { values, known: None }
+        QueryParameters { values, is_filter: false, known: None }
     }
 
     #[test]

@@ -334,6 +334,14 @@ fn bulk_request_without_meaning_is_refused() {
         let text = error(&refused, 400, "VALIDATION_ERROR").to_string();
         assert!(text.contains(part), "{body}: {text}");
     }
+    for (word, value) in
+        [("since", json!("yesterday")), ("until", json!("soon")), ("version", json!([1, -2]))]
+    {
+        let body = json!({"kind": "dead_letters", "action": "requeue", "filter": {(word): value}});
+        let refused = error(&client.json("POST", BULK, &body).unwrap(), 400, "VALIDATION_ERROR");
+        assert_eq!(refused["details"][0]["path"], format!("body.filter.{word}"), "{refused}");
+        assert!(!refused.to_string().contains("query parameter"), "{refused}");
+    }
     error(&client.get(&format!("{BULK}/none")).unwrap(), 404, "NOT_FOUND");
     error(&client.send("POST", &format!("{BULK}/none/abort"), &[], b"").unwrap(), 404, "NOT_FOUND");
     assert_eq!(client.get(BULK).unwrap().json()["total"], 0);

@@ -129,7 +129,7 @@ fn backtest_names_runs_that_a_draft_changes() {
     ] {
         let refused = client.json("POST", &start, &json!({"version": 1, "filter": filter})).unwrap();
         error(&refused, 400, "VALIDATION_ERROR");
-        assert!(refused.text().contains("body.filter"), "{}", refused.text());
+        assert!(refused.text().contains("body.filter."), "{}", refused.text());
     }
     assert_eq!(client.json("POST", &format!("{workflow}/versions"), &json!({})).unwrap().status, 201);
     assert_eq!(client.json("PUT", workflow, &json!({"tasks": sum(6)})).unwrap().status, 200);

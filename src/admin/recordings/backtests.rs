@@ -182,16 +182,12 @@ fn read_filter(words: &Map<String, Value>, now: Timestamp) -> Result<RecordingFi
         return Err(errors.into());
     }
     let query = read_list_words(RECORDINGS, words)?;
-    let in_filter = |error: ServiceError| {
-        let message = error.message().replace("query parameter", "filter word");
-        ServiceError::from(FieldError::invalid("body.filter", message))
-    };
-    let (since, until) = query.range(now).map_err(in_filter)?;
+    let (since, until) = query.range(now)?;
     Ok(RecordingFilter {
         channel: query.text("channel"),
         run_key: query.text("run_key"),
         workflow: None,
-        version: query.integer("version").map_err(in_filter)?,
+        version: query.integer("version")?,
         outcome: query.text("outcome"),
         since,
         until,
