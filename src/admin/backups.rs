@@ -7,6 +7,7 @@ use svc_outbound::describe_cause;
 use svc_store::{Backend, BackupError};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
+use super::request_body::NoBody;
 use super::response::data_response;
 use crate::http::Error;
 use crate::state::AppState;
@@ -26,7 +27,11 @@ pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
 }
 
 /// `POST /backups`: copies the database, then prunes the oldest files. A copy that fails leaves nothing behind.
-pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Result<HttpResponse, Error> {
+pub(super) async fn create(
+    state: Data<AppState>,
+    change: MutationRequest,
+    _: NoBody,
+) -> Result<HttpResponse, Error> {
     let possible = require_own_file(&state);
     if change.is_dry_run() {
         return dry_run_response(possible);

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::cron::{self, OCCURRENCE};
 use super::query::QueryParameters;
+use super::request_body::NoBody;
 use super::response::data_response;
 use super::traces::{self, TRACE};
 use crate::http::{AdminCaller, Error};
@@ -34,6 +35,7 @@ pub(super) async fn cancel_trace(
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let reports = query.flag("report")?;
@@ -79,6 +81,7 @@ pub(super) async fn cancel_occurrence(
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let reports = query.flag("report")?;

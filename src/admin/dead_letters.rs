@@ -10,7 +10,7 @@ use svc_store::{DeadLetter, DeadLetterRow};
 use super::filters::read_dead_letter_filter;
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
-use super::request_body::require_known_keys;
+use super::request_body::{NoBody, require_known_keys};
 use super::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
@@ -48,6 +48,7 @@ pub(super) async fn requeue(
     state: Data<AppState>,
     change: MutationRequest,
     id: Path<String>,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     let letters = state.store.dead_letters();
     let has_room =

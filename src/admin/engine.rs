@@ -17,7 +17,7 @@ use super::consumers::issues::list_consumer_issues;
 use super::definitions::channels::find_report_issue;
 use super::definitions::rate_groups::RateGroupMembers;
 use super::query::QueryParameters;
-use super::request_body::require_known_keys;
+use super::request_body::{NoBody, require_known_keys};
 use super::response::data_response;
 use crate::http::monitoring::health::failed_connectors;
 use crate::http::{AdminCaller, Error, JsonBody};
@@ -60,6 +60,7 @@ pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,
     query: QueryParameters,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let (report, change) =

@@ -7,6 +7,7 @@ use svc_model::{AuditAction, AuditResource, ServiceError};
 
 use super::nodes::require_node;
 use super::query::QueryParameters;
+use super::request_body::NoBody;
 use super::response::data_response;
 use crate::assembly::parts::kafka::KafkaIngress;
 use crate::http::{AdminCaller, Error};
@@ -30,6 +31,7 @@ pub(super) async fn skip(
     caller: AdminCaller,
     path: Path<(String, String)>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     require_node(&state, &query)?;

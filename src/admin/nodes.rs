@@ -7,6 +7,7 @@ use svc_model::{AuditAction, AuditResource, Code, FieldError, ServiceError};
 use svc_store::{NodeRow, StoredFigures};
 
 use super::query::QueryParameters;
+use super::request_body::NoBody;
 use super::response::list_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
@@ -62,6 +63,7 @@ pub(super) async fn drain(
     state: Data<AppState>,
     caller: AdminCaller,
     query: QueryParameters,
+    _: NoBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     // A load balancer would choose the node otherwise.

@@ -1,7 +1,33 @@
 //! The check that every body of the admin API passes, and the members that several have.
 
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_model::{FieldError, ServiceError, Timestamp, unknown_keys};
+
+use crate::http::{Error, OptionalJsonBody};
+
+/// The body of a request that takes none: it is absent, `null` or an empty object. A key would ask for something that is
+/// not done.
+#[derive(Debug)]
+pub(crate) struct NoBody;
+
+impl FromRequest for NoBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = OptionalJsonBody::from_request(request, payload);
+        Box::pin(async move {
+            let OptionalJsonBody(body) = body.await?;
+            if !body.is_null() {
+                require_known_keys(&body, &[])?;
+            }
+            Ok(Self)
+        })
+    }
+}
 
 /// The members of a body that has no others than these.
 ///

@@ -64,6 +64,35 @@ fn run(database: &Path, args: &[&str]) -> std::process::Output {
 }
 
 #[test]
+fn request_without_a_body_refuses_keys() {
+    let (command, directory) = with_directory();
+    let server = command.start().unwrap();
+    let mut client = server.client();
+    for path in
+        ["backups", "engine/reload", "traces/none/cancel", "trace-dlq/none/requeue", "bulk/none/abort"]
+    {
+        let path = format!("/api/v1/admin/{path}");
+        let refused = error(
+            &client.json("POST", &path, &json!({"name": "before the change"})).unwrap(),
+            400,
+            "VALIDATION_ERROR",
+        );
+        let detail = &refused["details"][0];
+        assert_eq!(
+            (&detail["path"], &detail["code"]),
+            (&json!("body.name"), &json!("UNKNOWN_FIELD")),
+            "{path}"
+        );
+    }
+    assert!(!directory.exists() || directory.read_dir().unwrap().next().is_none(), "nothing was done");
+    for body in ["null", "{}"] {
+        let json = [("content-type", "application/json")];
+        let answer = client.send("POST", BACKUPS, &json, body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
+
+#[test]
 fn backup_under_writes_holds_all_earlier_commits() {
     let (command, _) = with_directory();
     let server = command.start().unwrap();

@@ -13,7 +13,7 @@ use svc_store::{BulkAction, BulkError, BulkKind, BulkRun, NewBulkRun};
 
 use crate::admin::mutation_request::MutationRequest;
 use crate::admin::query::QueryParameters;
-use crate::admin::request_body::{read_flag, require_known_keys};
+use crate::admin::request_body::{NoBody, read_flag, require_known_keys};
 use crate::admin::response::data_response;
 use crate::bulk::{BulkSelection, SelectedRow, fix_moments};
 use crate::http::{AdminCaller, Error, JsonBody};
@@ -98,6 +98,7 @@ pub(super) async fn abort(
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Answer {
     query.refuse_dry_run()?;
     let mutation = svc_store::Mutation::new(caller.audit(AuditAction::Abort, RUN, &id));

@@ -28,6 +28,7 @@ use super::status::{ReloadTiming, parse_reload_timing, parse_target};
 use crate::admin::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
 use crate::admin::nodes::require_node;
 use crate::admin::query::QueryParameters;
+use crate::admin::request_body::NoBody;
 use crate::admin::response::{data_response, list_response, tagged_response, with_warnings};
 use crate::http::{AdminCaller, Error, JsonBody, SentJsonBody};
 use crate::state::AppState;
@@ -319,6 +320,7 @@ pub(crate) async fn reset_breaker(
     caller: AdminCaller,
     key: Path<String>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Answer {
     query.refuse_dry_run()?;
     require_node(&state, &query)?;

@@ -10,7 +10,7 @@ use svc_store::{Mutation, NewBacktest, RecordingFilter, StoredBacktest};
 
 use super::require_full_access;
 use crate::admin::query::QueryParameters;
-use crate::admin::request_body::require_known_keys;
+use crate::admin::request_body::{NoBody, require_known_keys};
 use crate::admin::response::data_response;
 use crate::backtests::{BacktestSubject, BacktestTerms};
 use crate::bulk::read_list_words;
@@ -138,6 +138,7 @@ pub(in crate::admin) async fn abort(
     caller: AdminCaller,
     id: Path<String>,
     query: QueryParameters,
+    _: NoBody,
 ) -> Answer {
     query.refuse_dry_run()?;
     let mutation = Mutation::new(caller.audit(AuditAction::Abort, RESOURCE, &id));
