@@ -8,7 +8,6 @@ use serde_json::Value;
 use svc_api::ExportedPlugin;
 use svc_model::{AuditAction, Code, ServiceError};
 use svc_store::{ImportOutcome, OnConflict, PluginVersion};
-use tokio::task::yield_now;
 
 use super::{PLUGIN, bodies};
 use crate::admin::definitions::import::{
@@ -72,21 +71,19 @@ pub(crate) async fn import(
             record_outage(&mut report, index + 1..items.len(), outage)?;
             break;
         }
-        // Each item has megabytes to be decoded.
-        yield_now().await;
     }
     end_report(&state, &change, PLUGIN, &mut report).await;
     Ok(data_response(report))
 }
 
 async fn import_item(
-    state: &AppState,
+    state: &Data<AppState>,
     change: &MutationRequest,
     item: &Value,
     on_conflict: OnConflict,
     ids: &mut HashSet<String>,
 ) -> Result<ImportOutcome, ServiceError> {
-    let (id, new) = bodies::read_import_item(state, item)?;
+    let (id, new) = bodies::read_import_item(state, item).await?;
     if !ids.insert(id.clone()) {
         return Err(ServiceError::new(Code::Conflict, format!("plugin '{id}' stands twice in this batch")));
     }

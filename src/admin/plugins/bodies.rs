@@ -1,5 +1,6 @@
 //! The bodies of requests that change plugins.
 
+use actix_web::web::{Data, block};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -23,17 +24,34 @@ const IGNORED: [&str; 7] =
 ///
 /// # Errors
 /// 400 with all problems of the manifest, or of the component; 403 for a component that is not trusted.
-pub(super) fn read_plugin(state: &AppState, body: &Value) -> Result<(String, NewPlugin), ServiceError> {
-    read_members(state, require_known_keys(body, &STORED)?)
+pub(super) async fn read_plugin(
+    state: &Data<AppState>,
+    body: Value,
+) -> Result<(String, NewPlugin), ServiceError> {
+    read_blocking(state, body, STORED.to_vec()).await
 }
 
 /// Reads an item of an import, as [`read_plugin`] reads a body.
 ///
 /// # Errors
 /// Those of [`read_plugin`].
-pub(super) fn read_import_item(state: &AppState, item: &Value) -> Result<(String, NewPlugin), ServiceError> {
-    let known: Vec<&str> = STORED.into_iter().chain(IGNORED).collect();
-    read_members(state, require_known_keys(item, &known)?)
+pub(super) async fn read_import_item(
+    state: &Data<AppState>,
+    item: &Value,
+) -> Result<(String, NewPlugin), ServiceError> {
+    read_blocking(state, item.clone(), STORED.into_iter().chain(IGNORED).collect()).await
+}
+
+/// Reads a plugin on a thread that may block: a component of megabytes is decoded and hashed, and requests wait behind
+/// what their thread does.
+async fn read_blocking(
+    state: &Data<AppState>,
+    body: Value,
+    known: Vec<&'static str>,
+) -> Result<(String, NewPlugin), ServiceError> {
+    let state = state.clone();
+    let read = block(move || read_members(&state, require_known_keys(&body, &known)?)).await;
+    read.map_err(ServiceError::internal_error)?
 }
 
 fn read_members(state: &AppState, members: &Map<String, Value>) -> Result<(String, NewPlugin), ServiceError> {

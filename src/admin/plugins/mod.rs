@@ -40,7 +40,7 @@ pub(super) async fn create(
     body: ComponentBody,
 ) -> Result<HttpResponse, Error> {
     let outcome: Result<PluginVersion, ServiceError> = async {
-        let (id, new) = bodies::read_plugin(&state, &body.0)?;
+        let (id, new) = bodies::read_plugin(&state, body.0).await?;
         let mutation = change.mutation(AuditAction::Create, PLUGIN, &id);
         Ok(state.store.plugins().create(&id, new, mutation).await?)
     }
@@ -70,7 +70,7 @@ pub(super) async fn replace(
     body: ComponentBody,
 ) -> Result<HttpResponse, Error> {
     let outcome: Result<PluginVersion, ServiceError> = async {
-        let (name, new) = bodies::read_plugin(&state, &body.0)?;
+        let (name, new) = bodies::read_plugin(&state, body.0).await?;
         if name != *id {
             let message = format!("the path names the plugin '{id}'");
             return Err(FieldError::invalid("body.manifest.name", message).with_got(name).into());
