@@ -126,7 +126,7 @@ section! {
         pub enabled: bool = true,
         /// Milliseconds between two polls of the schedules, 100 or more.
         pub poll_interval_ms: u64 = 1000,
-        /// Runs at the same time.
+        /// Runs at the same time, 10000 at most.
         pub workers: usize = 4,
         /// Runs claimed at once.
         pub claim_batch_size: u32 = 20,
@@ -286,6 +286,7 @@ impl CronSection {
             );
         }
         diagnostics.require_positive("cron.workers", self.workers);
+        diagnostics.require_workers("cron.workers", self.workers);
         diagnostics.require_positive("cron.claim_batch_size", self.claim_batch_size);
         diagnostics.require_positive("cron.claim_lease_secs", self.claim_lease_secs);
         diagnostics.require_positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);

@@ -9,8 +9,8 @@ use super::setting::variable_name;
 /// Seconds of the longest time that is added to instants.
 const LONGEST_SECS: u64 = 10_000_000_000;
 
-/// Workers at most: each has memory of its own from the start.
-const MOST_WORKERS: usize = 100_000;
+/// Workers of one kind on a node at most. Each is a task, which starts with the node.
+const MOST_WORKERS: usize = 10_000;
 
 /// A problem: its place (a key, a variable or a file) and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,9 +135,9 @@ impl Diagnostics {
         self.require_within(key, secs, 0..=LONGEST_SECS);
     }
 
-    /// Refuses more workers than a process should begin.
-    pub(crate) fn require_few_workers(&mut self, key: &str, count: usize) {
-        self.require_within(key, count, 0..=MOST_WORKERS);
+    /// Refuses more workers than a node starts.
+    pub(crate) fn require_workers(&mut self, key: &str, workers: usize) {
+        self.require_within(key, workers, 0..=MOST_WORKERS);
     }
 
     /// Refuses blank text.

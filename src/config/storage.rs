@@ -113,13 +113,13 @@ section! {
         pub async_on_overflow: TraceOverflow = TraceOverflow::Drop,
         /// Milliseconds a request waits at most when blocked.
         pub overflow_block_timeout_ms: u64 = 100,
-        /// Writers (async).
+        /// Writers (async), 10000 at most.
         pub async_workers: usize = 4,
         /// Traces of a batch, from 1 to 1000.
         pub batch_size: usize = 1000,
         /// Milliseconds until a batch that is not full is written.
         pub batch_flush_interval_ms: u64 = 100,
-        /// Writers (batch).
+        /// Writers (batch), 10000 at most.
         pub batch_workers: usize = 4,
         /// Recordings of runs, for channels without `tracing.record`.
         pub record: RecordSection = RecordSection::default(),
@@ -146,7 +146,7 @@ section! {
 section! {
     /// Requests taken for later, their results and their dead letters.
     pub struct TraceQueueSection {
-        /// Requests run at the same time.
+        /// Requests run at the same time, 10000 at most.
         pub workers: usize = 4,
         /// Requests that may wait; above, 503.
         pub buffer_size: usize = 1000,
@@ -275,8 +275,8 @@ impl TraceStorageSection {
         diagnostics.require_within("trace_storage.batch_size", self.batch_size, 1..=1000);
         self.record.check(diagnostics);
         diagnostics.require_within("trace_storage.max_pending", self.max_pending, 0..=MOST_PENDING);
-        diagnostics.require_few_workers("trace_storage.async_workers", self.async_workers);
-        diagnostics.require_few_workers("trace_storage.batch_workers", self.batch_workers);
+        diagnostics.require_workers("trace_storage.async_workers", self.async_workers);
+        diagnostics.require_workers("trace_storage.batch_workers", self.batch_workers);
         if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
             diagnostics.require_positive("trace_storage.max_pending", self.max_pending);
         }
@@ -305,7 +305,7 @@ impl RecordSection {
 impl TraceQueueSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_positive("trace_queue.workers", self.workers);
-        diagnostics.require_few_workers("trace_queue.workers", self.workers);
+        diagnostics.require_workers("trace_queue.workers", self.workers);
         diagnostics.require_positive("trace_queue.buffer_size", self.buffer_size);
         diagnostics.require_positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
         diagnostics.require_positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
