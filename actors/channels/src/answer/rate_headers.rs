@@ -9,6 +9,9 @@ use crate::answer::response::ChannelResponse;
 const POLICY_HEADER: &str = "ratelimit-policy";
 const STATE_HEADER: &str = "ratelimit";
 
+/// The largest integer of a structured field (RFC 9651, section 3.3.1): a parser drops the whole field for a larger one.
+const MAX_INTEGER: u64 = 999_999_999_999_999;
+
 /// The status of a refused credential: its answer is the same whatever else is known of the caller.
 const UNAUTHORIZED: u16 = 401;
 
@@ -53,17 +56,22 @@ impl RateReport {
     }
 
     fn policies(&self) -> String {
-        self.list(|RateState { quota, window, .. }| format!("q={quota};w={window}"))
+        self.list(|state| format!("q={};w={}", to_integer(state.quota), to_integer(state.window)))
     }
 
     fn states(&self) -> String {
-        self.list(|RateState { left, reset, .. }| format!("r={left};t={reset}"))
+        self.list(|state| format!("r={};t={}", to_integer(state.left), to_integer(state.reset)))
     }
 
     fn list(&self, parameters: impl Fn(&RateState) -> String) -> String {
         let items = self.0.iter().map(|(guard, state)| format!("\"{guard}\";{}", parameters(state)));
         items.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Returns the nearest integer that a structured field can have.
+fn to_integer(number: u64) -> u64 {
+    number.min(MAX_INTEGER)
 }
 
 #[cfg(test)]
@@ -90,6 +98,15 @@ mod tests {
         let refused = report().write(Err(ServiceError::rate_limited())).unwrap_err();
         let expected = [(POLICY_HEADER, policy.to_owned()), (STATE_HEADER, state.to_owned())];
         assert_eq!((refused.code(), refused.headers()), (Code::RateLimited, &expected[..]));
+    }
+
+    #[test]
+    fn numbers_have_fifteen_digits_at_most() {
+        let mut report = RateReport::default();
+        report
+            .add("quota", RateState { quota: u64::MAX, window: 60, left: 1_000_000_000_000_000, reset: 60 });
+        assert_eq!(report.policies(), "\"quota\";q=999999999999999;w=60");
+        assert_eq!(report.states(), "\"quota\";r=999999999999999;t=60");
     }
 
     #[test]
