@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_engine::Engine;
+use svc_model::lifecycle::absent;
 use svc_model::{Channel, EntityKind, LifecycleStatus, ServiceError, Timestamp, Workflow};
 use svc_project::OfflineWorkflow;
 use svc_project::backtest::BacktestChannel;
@@ -48,11 +49,12 @@ impl BacktestSubject {
         if kind == EntityKind::Channel {
             return Self::load_channel(store, engine, id, version).await;
         }
+        let latest = store.workflows().latest(id).await?.ok_or_else(|| absent(kind, id))?;
         let workflow = match version {
             Some(version) => store.workflows().version(id, version).await?,
-            None => store.workflows().latest(id).await?.filter(|row| row.status == LifecycleStatus::Draft),
+            None => Some(latest).filter(|row| row.status == LifecycleStatus::Draft),
         };
-        let workflow = workflow.ok_or_else(|| absent(kind, id, version))?;
+        let workflow = workflow.ok_or_else(|| no_such_version(kind, id, version))?;
         Self::compile(engine, workflow)
     }
 
@@ -62,11 +64,12 @@ impl BacktestSubject {
         id: &str,
         version: Option<i64>,
     ) -> Result<Self, StoreError> {
+        let latest = store.channels().latest(id).await?.ok_or_else(|| absent(EntityKind::Channel, id))?;
         let channel = match version {
             Some(version) => store.channels().version(id, version).await?,
-            None => store.channels().latest(id).await?.filter(|row| row.status == LifecycleStatus::Draft),
+            None => Some(latest).filter(|row| row.status == LifecycleStatus::Draft),
         };
-        let channel = channel.ok_or_else(|| absent(EntityKind::Channel, id, version))?;
+        let channel = channel.ok_or_else(|| no_such_version(EntityKind::Channel, id, version))?;
         let Channel { content, version, updated_at, .. } = channel;
         let workflow_id = content.workflow_id.as_deref().unwrap_or_default();
         let workflow = store.workflows().latest(workflow_id).await?;
@@ -173,7 +176,8 @@ async fn find_serving_channel(store: &Store, id: &str) -> Result<Option<Channel>
     Ok(None)
 }
 
-fn absent(kind: EntityKind, id: &str, version: Option<i64>) -> ServiceError {
+/// Creates the 404 for a definition without this version, or without a draft.
+fn no_such_version(kind: EntityKind, id: &str, version: Option<i64>) -> ServiceError {
     let what = version.map_or_else(|| "draft".to_owned(), |version| format!("version {version}"));
     ServiceError::not_found(format!("{} '{id}' has no {what}", kind.name()))
 }

@@ -116,6 +116,11 @@ fn backtest_names_runs_that_a_draft_changes() {
     let workflow = "/api/v1/admin/workflows/price";
     let start = format!("{workflow}/backtest");
     error(&client.json("POST", &start, &json!({})).unwrap(), 404, "NOT_FOUND");
+    for unknown in ["workflows", "channels"] {
+        let path = format!("/api/v1/admin/{unknown}/prcie/backtest");
+        let refused = error(&client.json("POST", &path, &json!({})).unwrap(), 404, "NOT_FOUND");
+        assert!(refused["message"].as_str().unwrap().ends_with("'prcie' does not exist"), "{refused}");
+    }
     error(&client.json("POST", &start, &json!({"verion": 1})).unwrap(), 400, "VALIDATION_ERROR");
     let malformed = client.json("POST", &start, &json!({"ignore": ["data.at", "data.rows[x]"]})).unwrap();
     error(&malformed, 400, "VALIDATION_ERROR");
