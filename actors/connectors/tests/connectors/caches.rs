@@ -118,7 +118,7 @@ fn several_keys_are_read_in_their_order() {
         }
         for (payload, named) in [
             (json!(vec!["k"; 1001]), "keys: 1001 keys are more than 1000"),
-            (json!(["k", null]), "keys: [1]: required"),
+            (json!(["k", null]), "keys: [1]: expected string, got null"),
         ] {
             let error = world.task_error("cache_read", input.clone(), payload).await;
             assert_eq!((error.code.name(), error.message.as_str()), ("VALIDATION_ERROR", named));

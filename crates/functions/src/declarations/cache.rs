@@ -160,8 +160,15 @@ pub fn read_keys(list: Value) -> Result<Vec<String>, String> {
     if items.len() > MAX_KEYS {
         return Err(format!("{} keys are more than {MAX_KEYS}", items.len()));
     }
-    let keys = items.into_iter().enumerate();
-    keys.map(|(index, item)| read_key(item).map_err(|why| format!("[{index}]: {why}"))).collect()
+    let keys = items.into_iter().enumerate().map(|(index, item)| {
+        // An item of a list is there: `null` is one of another type.
+        let key = match item {
+            Value::Null => Err(FieldError::type_mismatch("keys", "string", &item).message),
+            item => read_key(item),
+        };
+        key.map_err(|why| format!("[{index}]: {why}"))
+    });
+    keys.collect()
 }
 
 /// Returns the whole number that a value adds.

@@ -195,7 +195,7 @@ block! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct IdentityClaims: Default {
         /// the claim with the id of the person, a text or a number
-        pub subject: String = "sub" => "id";
+        pub subject: String = "sub" => "id", by(parse::claim);
         /// the claim with the name for signing in
         pub login: String = "preferred_username" => "login";
         /// the claim with the name for people

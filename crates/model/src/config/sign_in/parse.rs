@@ -404,6 +404,11 @@ pub(super) fn parameter(block: &mut ConfigBlock<'_>, name: &'static str) -> Read
     client_id(block, name)
 }
 
+/// Reads the name of the claim that every identity has. No claim has an empty one, so that each sign-in would be refused.
+pub(super) fn claim(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
+    client_id(block, name)
+}
+
 /// Reads the pages to which a caller may be sent.
 pub(super) fn allow_list(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<String>> {
     let Some(pages) = block.strings(name)? else { return Ok(None) };

@@ -215,6 +215,12 @@ fn misspelt_key_is_refused_with_nearest_name() {
 }
 
 #[test]
+fn identity_needs_the_name_of_a_subject() {
+    let error = refusal(&single_block(&json!({"identity": {"subject": ""}})));
+    assert_eq!(error.path, "channel.config.oauth2_login.identity.subject");
+}
+
+#[test]
 fn shared_answers_are_refused_with_it() {
     for (block, value) in [
         ("cache", json!({"enabled": true})),
