@@ -116,6 +116,11 @@ impl MessageSchema {
             let message = format!("the schema takes at most {levels} levels of lists and objects");
             return Err(vec![FieldError::invalid(at, message)]);
         }
+        if self.ways.compares_much() && !self.ways.are_comparisons_within(value, count_values(value)) {
+            let message =
+                "it has more values than the schema can compare with its enum or unevaluated members";
+            return Err(vec![FieldError::invalid(at, message)]);
+        }
         if self.validator.is_valid(value) {
             return Ok(());
         }

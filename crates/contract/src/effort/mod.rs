@@ -5,12 +5,15 @@
 //! schema that leads to itself has decided, so that a verdict takes little; the faults it collects anew by each way. So
 //! the ways through a schema are bounded when it compiles, and those through a message before its faults are collected.
 
+mod comparisons;
+
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ptr;
 
 use serde_json::{Map, Value};
 
+use self::comparisons::Comparisons;
 use crate::application::{SchemaApplicationError, SchemaPlaces};
 
 /// Maximum number of applications of schemas to a value and to one value in it at each level, in a message as deep as
@@ -51,6 +54,8 @@ impl EffortBound {
 pub(crate) struct SchemaWays {
     /// The first is the document.
     nodes: Vec<AppliedSchemas>,
+    /// Number of comparisons of all schemas for one value.
+    comparisons: usize,
 }
 
 /// The schemas that one schema applies, by their places in [`SchemaWays`].
@@ -70,6 +75,11 @@ struct AppliedSchemas {
     first_items: Vec<Option<usize>>,
     /// Those for the other items.
     items: Vec<usize>,
+    /// Those for the value itself, or for its items, that report no faults of their own.
+    tested: Vec<usize>,
+    tested_items: Vec<usize>,
+    /// What the value and its children are compared with.
+    comparisons: Comparisons,
 }
 
 impl AppliedSchemas {
@@ -83,6 +93,35 @@ impl AppliedSchemas {
             ([next], []) | ([], [next]) if !has_children => Some(*next),
             _ => None,
         }
+    }
+
+    /// Visits the members or the items of a value, each with a schema that is applied to it.
+    fn visit_children(
+        &self,
+        value: &Value,
+        mut visit: impl FnMut(usize, &Value) -> Option<()>,
+    ) -> Option<()> {
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let others: &[usize] = match self.members.get(name) {
+                        Some(node) => std::slice::from_ref(node),
+                        None => &self.other_members,
+                    };
+                    others.iter().chain(&self.patterns).try_for_each(|node| visit(*node, member))?;
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    match self.first_items.get(index) {
+                        Some(first) => first.map_or(Some(()), |node| visit(node, item))?,
+                        None => self.items.iter().try_for_each(|node| visit(*node, item))?,
+                    }
+                }
+            }
+            _ => {}
+        }
+        Some(())
     }
 }
 
@@ -152,12 +191,13 @@ impl SchemaWays {
         let by_place = places.objects.iter().enumerate().map(|(id, object)| (ptr::from_ref(*object), id));
         let ids: HashMap<*const Value, usize> = by_place.collect();
         let nodes = places.objects.iter().map(|object| read_node(object, &places, &ids)).collect();
-        let ways = Self { nodes };
+        let mut ways = Self { nodes, comparisons: 0 };
         let mut counted = vec![None; ways.nodes.len()];
-        match ways.count(0, 0, &mut counted) {
-            count if count > MAX_WAYS => Err(SchemaApplicationError::Multiplied),
-            _ => Ok(ways),
+        if ways.count(0, 0, &mut counted) > MAX_WAYS {
+            return Err(SchemaApplicationError::Multiplied);
         }
+        ways.count_comparisons(&places.objects);
+        Ok(ways)
     }
 
     /// Returns true if the faults of a message, which has this number of values, can be collected within a bound.
@@ -262,30 +302,9 @@ impl SchemaWays {
                 self.walk(&Application { node, by: Some(applied) }, value, weight, kept, room)?;
             }
         }
-        let mut descend = |node: usize, child: &Value| {
+        schema.visit_children(value, |node, child| {
             self.walk(&Application { node, by: None }, child, weight, kept, room)
-        };
-        match value {
-            Value::Object(members) => {
-                for (name, member) in members {
-                    let others: &[usize] = match schema.members.get(name) {
-                        Some(node) => std::slice::from_ref(node),
-                        None => &schema.other_members,
-                    };
-                    others.iter().chain(&schema.patterns).try_for_each(|node| descend(*node, member))?;
-                }
-            }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    match schema.first_items.get(index) {
-                        Some(first) => first.map_or(Some(()), |node| descend(node, item))?,
-                        None => schema.items.iter().try_for_each(|node| descend(*node, item))?,
-                    }
-                }
-            }
-            _ => {}
-        }
-        Some(())
+        })
     }
 }
 
@@ -315,6 +334,9 @@ fn read_node<'s>(
         patterns: map("patternProperties").filter_map(|(_, schema)| id(schema)).collect(),
         first_items: list("prefixItems").map(id).collect(),
         items: ["items", "unevaluatedItems"].into_iter().filter_map(one).collect(),
+        tested: ["not", "if"].into_iter().filter_map(one).collect(),
+        tested_items: one("contains").into_iter().collect(),
+        comparisons: Comparisons::read(schema),
     }
 }
 
