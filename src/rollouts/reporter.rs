@@ -23,6 +23,8 @@ struct StepVersion {
 struct ReportedCounts {
     first: OutcomeCounts,
     last_runs: u64,
+    /// The last report may not have been stored.
+    is_lost: bool,
 }
 
 /// A step of a rollout that compares runs.
@@ -39,6 +41,8 @@ struct ReportedComparisons {
     last: CompareCounts,
     /// The counts from before a pause, after which they began anew.
     carried: CompareCounts,
+    /// The last report may not have been stored.
+    is_lost: bool,
 }
 
 impl ReportedComparisons {
@@ -79,7 +83,18 @@ impl CanaryReporter {
     /// Reports what was counted since the last report.
     pub(super) async fn report(&self, open: &[CanaryRollout]) -> Result<(), StoreError> {
         let (reports, shadows) = (self.collect(open), self.collect_shadows(open));
-        // A report that is lost is part of the next one.
+        let stored = self.store_reports(reports, shadows).await;
+        if stored.is_err() {
+            self.mark_lost();
+        }
+        stored
+    }
+
+    async fn store_reports(
+        &self,
+        reports: Vec<CanaryReport>,
+        shadows: Vec<ShadowReport>,
+    ) -> Result<(), StoreError> {
         if !shadows.is_empty() {
             self.store.canary_rollouts().report_shadows(shadows).await?;
         }
@@ -87,6 +102,12 @@ impl CanaryReporter {
             return Ok(());
         }
         self.store.canary_rollouts().report(reports).await
+    }
+
+    /// Lets the next reports hold what the last ones held, even if no run ends until then: each replaces the one before.
+    fn mark_lost(&self) {
+        self.reported.lock().values_mut().for_each(|known| known.is_lost = true);
+        self.compared.lock().values_mut().for_each(|known| known.is_lost = true);
     }
 
     fn collect_shadows(&self, open: &[CanaryRollout]) -> Vec<ShadowReport> {
@@ -108,9 +129,10 @@ impl CanaryReporter {
                 0 => ReportedComparisons::default(),
                 _ => ReportedComparisons { first: *counts, last: *counts, ..ReportedComparisons::default() },
             });
-            if counts.runs == known.last.runs {
+            if counts.runs == known.last.runs && !known.is_lost {
                 continue;
             }
+            known.is_lost = false;
             reports.push(ShadowReport {
                 rollout_id: rollout.id.clone(),
                 step: rollout.step,
@@ -136,12 +158,15 @@ impl CanaryReporter {
                 let named = WorkflowVersion { id: rollout.workflow_id.as_str().into(), version };
                 let Some(counts) = counted.get(&named) else { continue };
                 let key = StepVersion { rollout: rollout.id.clone(), step: rollout.step, version };
-                let known = reported
-                    .entry(key)
-                    .or_insert_with(|| ReportedCounts { first: counts.clone(), last_runs: counts.runs });
-                if counts.runs == known.last_runs {
+                let known = reported.entry(key).or_insert_with(|| ReportedCounts {
+                    first: counts.clone(),
+                    last_runs: counts.runs,
+                    is_lost: false,
+                });
+                if counts.runs == known.last_runs && !known.is_lost {
                     continue;
                 }
+                known.is_lost = false;
                 known.last_runs = counts.runs;
                 reports.push(CanaryReport {
                     rollout_id: rollout.id.clone(),

@@ -4,6 +4,9 @@
 use std::sync::mpsc;
 
 use diesel::connection::SimpleConnection;
+use diesel::prelude::{QueryableByName, RunQueryDsl as _};
+use diesel::sql_query;
+use diesel::sql_types::BigInt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_testkit::http::{HttpClient, HttpResponse};
@@ -97,6 +100,53 @@ fn look_that_fails_holds_up_no_other() {
     send_until(&server, &mut client, "promoted");
     let held = client.get(&format!("{path}/rollout")).unwrap().json();
     assert_eq!(held["data"]["canary"]["state"], "watching", "{held}");
+}
+
+#[derive(QueryableByName)]
+struct StoredRuns {
+    #[diesel(sql_type = BigInt)]
+    runs: i64,
+}
+
+/// Returns the number of runs on record, once both versions have some.
+fn count_stored_runs(server: &ServerProcess) -> i64 {
+    let query =
+        "SELECT CASE count(*) WHEN 2 THEN sum(runs) ELSE 0 END AS runs FROM canary_outcomes WHERE runs > 0";
+    let mut conn = open_database(&server.directory().join("svc.db"));
+    sql_query(query).get_result::<StoredRuns>(&mut conn).unwrap().runs
+}
+
+#[test]
+fn refused_report_is_repeated_without_further_runs() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "w", json!({}));
+    draft(&mut client, None);
+    let plan = json!({"status": "active", "steps": [50], "interval_secs": 3600});
+    assert_eq!(client.json("PATCH", &format!("{WORKFLOW}/status"), &plan).unwrap().status, 200);
+    let mut send = || {
+        for n in 0..20 {
+            client.json("POST", "/api/v1/data/w", &json!({"n": n})).unwrap();
+        }
+    };
+    eventually(|| {
+        send();
+        count_stored_runs(&server) > 0
+    });
+    let mut conn = open_database(&server.directory().join("svc.db"));
+    let refuse = |event: &str| {
+        format!(
+            "CREATE TRIGGER no_{event} BEFORE {event} ON canary_outcomes BEGIN SELECT RAISE(ABORT, 'refused'); END;"
+        )
+    };
+    conn.batch_execute(&(refuse("INSERT") + &refuse("UPDATE"))).unwrap();
+    let before = count_stored_runs(&server);
+    send();
+    let failures = || server.log_text().matches("a job failed").count();
+    let known = failures();
+    eventually(|| failures() > known);
+    conn.batch_execute("DROP TRIGGER no_INSERT; DROP TRIGGER no_UPDATE;").unwrap();
+    eventually(|| count_stored_runs(&server) >= before + 20);
 }
 
 #[test]
