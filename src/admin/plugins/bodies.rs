@@ -42,8 +42,8 @@ pub(super) async fn read_import_item(
     read_blocking(state, item.clone(), STORED.into_iter().chain(IGNORED).collect()).await
 }
 
-/// Reads a plugin on a thread that may block: a component of megabytes is decoded and hashed, and requests wait behind
-/// what their thread does.
+/// Reads a plugin on a thread that may block: a component of megabytes is decoded and hashed, and other requests of an
+/// HTTP thread would wait meanwhile.
 async fn read_blocking(
     state: &Data<AppState>,
     body: Value,

@@ -19,7 +19,7 @@ const COMPARISONS_OF_EVALUATION: usize = 2;
 /// Keywords for members and items that no schema evaluates, each of which is asked.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
-/// What a schema compares a value with.
+/// The comparisons that a schema makes by itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Comparisons {
     /// Number of the values of `enum`, which are compared one after another.

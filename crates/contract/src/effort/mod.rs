@@ -78,7 +78,7 @@ struct AppliedSchemas {
     /// Those for the value itself, or for its items, that report no faults of their own.
     tested: Vec<usize>,
     tested_items: Vec<usize>,
-    /// What the value and its children are compared with.
+    /// Its comparisons of the value and of its children.
     comparisons: Comparisons,
 }
 
