@@ -158,7 +158,7 @@ pub(crate) async fn import(
     request: HttpRequest,
     body: SentJsonBody,
 ) -> Answer {
-    require_trust(&state, &request, &body)?;
+    require_trust(&state, &request, &body).await?;
     let mut names = HashSet::new();
     let rules = LocalConnectorRules::from_state(&state);
     let mutation = connector_mutation(&change, AuditAction::Import, "");

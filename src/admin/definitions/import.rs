@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use actix_web::web::Data;
+use actix_web::web::{Data, block};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(crate) async fn import<V: AdminEntity>(
     request: HttpRequest,
     body: SentJsonBody,
 ) -> Result<HttpResponse, Error> {
-    require_trust(&state, &request, &body)?;
+    require_trust(&state, &request, &body).await?;
     let mut keys = HashSet::new();
     let parse = |item: &Value, unique: bool| {
         let (id, content) = V::parse_new(&state, item)?;
@@ -65,16 +65,19 @@ pub(crate) async fn import<V: AdminEntity>(
 }
 
 /// Refuses an import whose body no trusted key has signed, if only signed packages are imported, and one whose
-/// signature does not fit.
-pub(crate) fn require_trust(
-    state: &AppState,
+/// signature does not fit. The body of a package has megabytes, whose digest other requests of an HTTP thread would wait
+/// for.
+pub(crate) async fn require_trust(
+    state: &Data<AppState>,
     request: &HttpRequest,
     body: &SentJsonBody,
 ) -> Result<(), ServiceError> {
     let signature = request.headers().get(PACKAGE_SIGNATURE_HEADER);
     // What is no text is no signature.
-    let signature = signature.map(|line| line.to_str().unwrap_or_default());
-    let checked = state.process.trust.check(&body.bytes, signature);
+    let signature = signature.map(|line| line.to_str().unwrap_or_default().to_owned());
+    let (state, bytes) = (state.clone(), body.bytes.clone());
+    let checked = block(move || state.process.trust.check(&bytes, signature.as_deref())).await;
+    let checked = checked.map_err(ServiceError::internal_error)?;
     checked.map_err(|problem| ServiceError::new(Code::UntrustedPackage, problem))
 }
 

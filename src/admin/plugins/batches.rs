@@ -59,7 +59,7 @@ pub(crate) async fn import(
     body: SentComponentBody,
 ) -> Result<HttpResponse, Error> {
     let SentComponentBody(body) = body;
-    require_trust(&state, &request, &body)?;
+    require_trust(&state, &request, &body).await?;
     let on_conflict = change.query.one_of("on_conflict", &ON_CONFLICT)?;
     let items = read_items(&body.value, PLUGINS)?;
     let mut report = begin_report(change.is_dry_run());
