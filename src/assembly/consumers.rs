@@ -69,7 +69,11 @@ impl ConsumerLoader {
                 }
             }
         }
-        let identity = ConsumerIdentity { name: consumer.name.into(), quota: consumer.quota };
+        let identity = ConsumerIdentity {
+            name: consumer.name.into(),
+            quota: consumer.quota,
+            created_at: consumer.created_at,
+        };
         ConsumerRecord {
             identity: Arc::new(identity),
             tags: consumer.tags,

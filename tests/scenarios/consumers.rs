@@ -81,6 +81,38 @@ fn keys_of_consumer_overlap_and_end_at_once() {
 }
 
 #[test]
+fn later_consumer_of_a_name_is_another() {
+    let server = start();
+    let mut client = server.client();
+    let accepts = json!({"mode": "api_key", "consumers": {"names": ["acme"]}});
+    let replay = json!({"header": "idempotency-key", "on_duplicate": "replay"});
+    echo(&mut client, "replayed", json!({"auth": accepts, "deduplication": replay}));
+    let cache = json!({"enabled": true, "ttl_secs": 600, "per_principal": true});
+    echo(&mut client, "cached", json!({"auth": accepts, "cache": cache}));
+    for _ in 0..2 {
+        order(&mut client, "POST", "", &json!({"name": "acme"}));
+        let (_, key) = create_key(&mut client, "acme", "api_key");
+        let bearer = format!("Bearer {key}");
+        let headers = [
+            ("content-type", "application/json"),
+            ("authorization", bearer.as_str()),
+            ("idempotency-key", "k-1"),
+        ];
+        let mut ask =
+            |channel: &str| client.send("POST", &format!("/api/v1/data/{channel}"), &headers, b"{}").unwrap();
+        for (channel, mark, value) in
+            [("replayed", "idempotent-replayed", "true"), ("cached", "x-cache", "hit")]
+        {
+            let [first, repeat] = [ask(channel), ask(channel)];
+            assert_eq!((first.status, repeat.status), (200, 200), "{}", first.text());
+            assert_ne!(first.header(mark), Some(value), "{channel}: the answer of another consumer");
+            assert_eq!(repeat.header(mark), Some(value), "{channel}");
+        }
+        order(&mut client, "DELETE", "/acme", &Value::Null);
+    }
+}
+
+#[test]
 fn signing_consumer_is_found_by_tag() {
     let server = start();
     let mut client = server.client();

@@ -22,6 +22,8 @@ pub struct ConsumerIdentity {
     pub name: Arc<str>,
     /// The bounds of its requests, over all channels together.
     pub quota: Option<QuotaTerms>,
+    /// Time of its creation: a later consumer of the name is another one.
+    pub created_at: Timestamp,
 }
 
 /// A consumer with its keys.
@@ -243,7 +245,7 @@ mod tests {
     fn record(name: &str, tags: &[&str], api_key: &str) -> ConsumerRecord {
         let digest = Sha256::digest(api_key).into();
         ConsumerRecord {
-            identity: Arc::new(ConsumerIdentity { name: name.into(), quota: None }),
+            identity: Arc::new(ConsumerIdentity { name: name.into(), quota: None, created_at: instant(0) }),
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             expires_at: None,
             api_keys: vec![ConsumerApiKey { digest, expires_at: None }],

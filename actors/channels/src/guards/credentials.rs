@@ -1,7 +1,7 @@
 //! The credential guard: authentication and authorization of callers.
 
 use serde_json::{Map, Value};
-use svc_auth::{Authenticator, Identity, PresentedRequest, RefusalReason};
+use svc_auth::{Authenticator, ConsumerIdentity, Identity, PresentedRequest, RefusalReason};
 use svc_engine::Expression;
 use svc_model::config::AuthConfig;
 use svc_model::config::auth::{ConsumerSelection, TokenLocation};
@@ -144,9 +144,7 @@ impl CredentialGuard {
         let mut hash = DigestBuilder::default();
         hash.text("principal");
         if let Some(consumer) = &identity.consumer {
-            // By name: a consumer stays the same when it changes its key.
-            hash.text("consumer");
-            hash.text(&consumer.name);
+            hash_consumer(&mut hash, consumer);
             return Some(hash.finish());
         }
         match (&identity.claims, &identity.credential) {
@@ -179,10 +177,7 @@ impl CredentialGuard {
                 visible_claims.retain(|name, _| !PER_TOKEN.contains(&name.as_str()));
                 hash.members(&visible_claims);
             }
-            Identity { consumer: Some(consumer), .. } => {
-                hash.text("consumer");
-                hash.text(&consumer.name);
-            }
+            Identity { consumer: Some(consumer), .. } => hash_consumer(&mut hash, consumer),
             Identity { credential: Some(credential), .. } => hash.bytes(credential.as_bytes()),
             // A channel may let callers in without a token: they are one principal, nobody.
             Identity { .. } => {}
@@ -232,4 +227,12 @@ impl CredentialGuard {
             _ => refusal,
         }
     }
+}
+
+/// Adds a consumer to a digest. It stays the same when it changes its key, and one that is created later under its name is
+/// another one.
+fn hash_consumer(hash: &mut DigestBuilder, consumer: &ConsumerIdentity) {
+    hash.text("consumer");
+    hash.text(&consumer.name);
+    hash.text(&consumer.created_at.to_string());
 }
