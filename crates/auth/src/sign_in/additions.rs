@@ -34,8 +34,9 @@ mod tests {
 
     #[test]
     fn reserved_parameters_and_other_types_are_left_out() {
-        let value =
-            json!({"extra_params": {"login_hint": "ada", "state": "x", "n": 1}, "scopes": ["email", 7, ""]});
+        let params =
+            json!({"login_hint": "ada", "state": "x", "n": 1, "request": "e30.e30.", "request_uri": "urn:x"});
+        let value = json!({"extra_params": params, "scopes": ["email", 7, ""]});
         let additions = SignInAdditions::parse(&value);
         assert_eq!(additions.extra_params, [("login_hint".to_owned(), "ada".to_owned())]);
         assert_eq!(additions.scopes, ["email"]);

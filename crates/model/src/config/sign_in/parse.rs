@@ -32,8 +32,8 @@ const MAX_PROVIDERS: usize = 32;
 const MAX_PROVIDER_NAME: usize = 32;
 /// Names that metrics use for other things than a provider of the author.
 const RESERVED_NAMES: [&str; 2] = ["default", "unknown"];
-/// Parameters of the page that only the service sets.
-const RESERVED_PARAMS: [&str; 8] = [
+/// Parameters of the page that only the service sets, and those that would take the place of all of them (RFC 9101).
+const RESERVED_PARAMS: [&str; 10] = [
     "client_id",
     "redirect_uri",
     "response_type",
@@ -42,6 +42,8 @@ const RESERVED_PARAMS: [&str; 8] = [
     "nonce",
     "code_challenge",
     "code_challenge_method",
+    "request",
+    "request_uri",
 ];
 /// The end of the paths of submissions, which browsers do not come back to.
 const SUBMISSIONS: &str = "/async";
