@@ -114,17 +114,29 @@ const PLACEHOLDERS: [(&str, Placeholder); 6] = [
 ];
 
 impl ErrorBody {
-    /// Renders the template. In a JSON body, values are escaped for the inside of a JSON string.
+    /// Renders the template. In a JSON body, values are escaped for the inside of a JSON string; in HTML and XML, for that
+    /// of an element or a quoted attribute: a message may repeat what a caller sent.
     pub fn render(&self, value: impl Fn(Placeholder) -> String) -> String {
-        let json = self.is_json();
+        let escape = self.escape();
         self.parts.iter().fold(String::new(), |mut body, part| {
             match part {
                 Piece::Text(text) => body.push_str(text),
-                Piece::Field(field) if json => body.push_str(&escape(&value(*field))),
-                Piece::Field(field) => body.push_str(&value(*field)),
+                Piece::Field(field) => body.push_str(&escape(&value(*field))),
             }
             body
         })
+    }
+
+    /// Returns the escape of values for the content type.
+    fn escape(&self) -> fn(&str) -> String {
+        let content_type = self.content_type.to_ascii_lowercase();
+        if content_type.contains("json") {
+            escape_json
+        } else if content_type.contains("html") || content_type.contains("xml") {
+            escape_markup
+        } else {
+            str::to_owned
+        }
     }
 
     fn is_json(&self) -> bool {
@@ -133,9 +145,25 @@ impl ErrorBody {
 }
 
 /// Escapes a text for the inside of a JSON string.
-fn escape(text: &str) -> String {
+fn escape_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Escapes the letters to which HTML and XML give a meaning.
+fn escape_markup(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
 }
 
 fn allowed_headers(

@@ -22,7 +22,7 @@ fn a_status_is_looked_up_before_the_default() {
 }
 
 #[test]
-fn values_are_escaped_in_json_and_verbatim_elsewhere() {
+fn values_are_escaped_in_json_and_markup() {
     let fill = |body: &str, content_type: &str| {
         let config = bodies(json!({"default": {"body": body, "content_type": content_type}}));
         let response = ChannelConfig::parse(&config).unwrap().response;
@@ -36,6 +36,9 @@ fn values_are_escaped_in_json_and_verbatim_elsewhere() {
         r#"{"ok":false,"n":400,"why":"\"Message\""}"#
     );
     assert_eq!(fill("{{x}} {code} {Code} { {1}", "text/plain"), "{x} \"Code\" {Code} { {1}");
+    for content_type in ["Text/HTML; charset=utf-8", "application/soap+xml"] {
+        assert_eq!(fill("<p>{code}</p>", content_type), "<p>&quot;Code&quot;</p>");
+    }
 }
 
 #[test]
