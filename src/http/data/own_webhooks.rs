@@ -3,7 +3,7 @@
 
 use actix_web::dev::Payload;
 use actix_web::http::Method;
-use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use svc_api::{DataEnvelope, OwnWebhookDetail, PageEnvelope, WebhookAttemptDetail, WebhookTest};
@@ -76,7 +76,7 @@ impl<'p> OwnWebhookRequest<'p> {
             state.edge.guesses.pace(GUESSES, context.client_ip, head, &state.process.lifecycle).await;
             return Err(ServiceError::unauthorized().into());
         };
-        match self {
+        let mut answer = match self {
             Self::List => list(state, consumer, read_page(query)?).await,
             Self::Attempts(id) => {
                 require_own(state, &consumer, id).await?;
@@ -104,7 +104,10 @@ impl<'p> OwnWebhookRequest<'p> {
                 state.work.webhooks.wake();
                 Ok(HttpResponse::Ok().json(DataEnvelope { data: to_replay(replay) }))
             }
-        }
+        }?;
+        // It is of one consumer, whose key may be in a header that no cache on the way knows.
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(answer)
     }
 }
 
