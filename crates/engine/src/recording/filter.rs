@@ -18,7 +18,7 @@ const BY_NAME: [&str; 3] = ["headers", "cookies", "auth"];
 const ALWAYS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", RUN];
 
 /// Headers that hold credentials although their names do not say so.
-const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
 /// The member with the facts that a credential proves, and its member with the claims of a token.
 const AUTH: &str = "auth";
@@ -147,17 +147,39 @@ fn mask_members(value: &mut Value, masked: &mut Vec<Value>) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask_members(item, masked)),
         Value::Object(members) => {
             for (name, member) in members {
-                let is_credential = CREDENTIAL_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-                match member {
-                    Value::String(text) if text.is_empty() || text.as_str() == MASK => {}
-                    Value::String(_) if is_credential || looks_secret(name) => {
-                        masked.push(mem::replace(member, MASK.into()));
-                    }
-                    member => mask_members(member, masked),
+                let is_header = CREDENTIAL_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+                match is_header || looks_secret(name) {
+                    true => mask_credential(member, masked),
+                    false => mask_members(member, masked),
                 }
             }
         }
         _ => {}
+    }
+}
+
+/// Masks a credential, or each of a list. Members of an object have names of their own.
+fn mask_credential(value: &mut Value, masked: &mut Vec<Value>) {
+    match value {
+        Value::String(text) if text.is_empty() || text.as_str() == MASK => {}
+        Value::String(_) => masked.push(mem::replace(value, MASK.into())),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_credential(item, masked)),
+        value => mask_members(value, masked),
+    }
+}
+
+/// Masks the credentials that a shaped answer hands out: cookies that no script of a page may read, and headers with names
+/// of credentials.
+pub(super) fn mask_answer(data: &mut Value) {
+    let Some(Value::Object(answer)) = data.pointer_mut("/_svc/response") else { return };
+    if let Some(headers) = answer.get_mut("headers") {
+        mask_members(headers, &mut Vec::new());
+    }
+    let cookies = answer.get_mut("cookies").and_then(Value::as_array_mut).into_iter().flatten();
+    for cookie in cookies.filter(|cookie| cookie["http_only"] == true) {
+        if let Some(value) = cookie.get_mut("value") {
+            mask_credential(value, &mut Vec::new());
+        }
     }
 }
 
@@ -320,6 +342,17 @@ mod tests {
         let metadata = json!({"run": {"key": "k-1"}, "query": {"key": "s"}});
         let selected = select(&MetadataReads::default(), metadata);
         assert_eq!(Value::Object(selected), json!({"run": {"key": "k-1"}, "query": {"key": MASK}}));
+    }
+
+    #[test]
+    fn each_credential_of_a_list_is_masked() {
+        let reads = MetadataReads::collect([&json!({"var": "metadata.auth.claims"})]);
+        let claims = json!({"sub": "u", "api_tokens": ["tok-1", "tok-2", ""], "roles": ["a"]});
+        let mut masked = Vec::new();
+        let selected = reads.select(&map(json!({"auth": {"claims": claims}})), &mut masked);
+        let expected = json!({"sub": "u", "api_tokens": [MASK, MASK, ""], "roles": ["a"]});
+        assert_eq!(selected["auth"]["claims"], expected);
+        assert_eq!(masked, [json!("tok-1"), json!("tok-2")]);
     }
 
     #[test]

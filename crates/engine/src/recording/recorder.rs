@@ -403,6 +403,7 @@ impl RecordingParts {
         stand_ins: &SecretStandIns<'_>,
     ) -> Result<RunRecording, Unrecorded> {
         let mut recording = RunRecording { drawn: self.drawn, calls: self.calls, end: self.end, ..begun };
+        filter::mask_answer(&mut recording.end.data);
         filter::drop_paths(&mut recording, &options.drop, masked);
         stand_ins.replace_in(&mut recording);
         match serde_json::to_vec(&recording) {

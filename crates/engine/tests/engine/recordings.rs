@@ -227,6 +227,27 @@ fn metadata_that_guards_name_are_recorded() {
 }
 
 #[test]
+fn credentials_in_an_answer_are_masked() {
+    let (engine, _) = engine();
+    let answer = json!({
+        "status": 200,
+        "headers": {"authorization": "Bearer minted", "etag": "v1"},
+        "cookies": [
+            {"name": "sid", "value": "session-1", "http_only": true},
+            {"name": "theme", "value": "dark", "http_only": false},
+        ],
+    });
+    let tasks = json!([{"id": "m", "name": "m", "function": {"name": "map", "input": {
+        "mappings": [{"path": "data._svc.response", "logic": answer}]}}}]);
+    let recording = record(&engine, &tasks, json!({}));
+    let recorded = &recording.end.data["_svc"]["response"];
+    assert_eq!(recorded["headers"], json!({"authorization": "******", "etag": "v1"}));
+    let values: Vec<_> =
+        recorded["cookies"].as_array().unwrap().iter().map(|cookie| &cookie["value"]).collect();
+    assert_eq!(values, [&json!("******"), &json!("dark")]);
+}
+
+#[test]
 fn run_with_long_recording_is_not_recorded() {
     let (engine, _) = engine();
     let options = RecordingOptions { max_bytes: 100, ..RecordingOptions::default() };
