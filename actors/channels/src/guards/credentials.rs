@@ -229,8 +229,8 @@ impl CredentialGuard {
     }
 }
 
-/// Adds a consumer to a digest. It stays the same when it changes its key, and one that is created later under its name is
-/// another one.
+/// Adds a consumer to a digest. It stays the same when it changes its key, and one that is created later under its name
+/// is another one.
 fn hash_consumer(hash: &mut DigestBuilder, consumer: &ConsumerIdentity) {
     hash.text("consumer");
     hash.text(&consumer.name);

@@ -168,8 +168,8 @@ fn mask_credential(value: &mut Value, masked: &mut Vec<Value>) {
     }
 }
 
-/// Masks the credentials that a shaped answer hands out: cookies that no script of a page may read, and headers with names
-/// of credentials.
+/// Masks the credentials that a shaped answer hands out: cookies that no script of a page may read, and headers with
+/// names of credentials.
 pub(super) fn mask_answer(data: &mut Value) {
     let Some(Value::Object(answer)) = data.pointer_mut("/_svc/response") else { return };
     if let Some(headers) = answer.get_mut("headers") {

@@ -114,8 +114,8 @@ const PLACEHOLDERS: [(&str, Placeholder); 6] = [
 ];
 
 impl ErrorBody {
-    /// Renders the template. In a JSON body, values are escaped for the inside of a JSON string; in HTML and XML, for that
-    /// of an element or a quoted attribute: a message may repeat what a caller sent.
+    /// Renders the template. In a JSON body, values are escaped for the inside of a JSON string; in HTML and XML, for
+    /// that of an element or a quoted attribute: a message may repeat what a caller sent.
     pub fn render(&self, value: impl Fn(Placeholder) -> String) -> String {
         let escape = self.escape();
         self.parts.iter().fold(String::new(), |mut body, part| {
