@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(parse_namespaces(&json!({"namespaces": ["a", "b"]})).unwrap(), ["a", "b"]);
         for (body, place) in [
             (json!({}), "body.namespaces"),
-            (json!({"namespaces": "a"}), "expected a list"),
+            (json!({"namespaces": "a"}), "expected array, got string"),
             (json!({"namespaces": ["A"]}), "[0]"),
             (json!({"namespace": ["a"]}), "namespaces"),
         ] {
