@@ -45,12 +45,19 @@ fn added_record_runs_with_its_batch() {
         world.channel(channel("orders", &["POST"], "/orders")).await;
         let running = world.start().await;
         let loaded = Arc::clone(running.registry.snapshot().channel_by_name("orders").unwrap());
-        let progress = Arc::new(BatchProgress::default());
-        let batch = RecordBatch::new([record_run(0)], Arc::clone(&progress));
-        progress.extend([record_run(1)]);
-        assert!(running.registry.run_records(&loaded, batch).await.is_none());
-        let outcomes: Vec<_> = progress.take_results().into_iter().map(|result| result.outcome).collect();
-        assert_eq!(outcomes, [RecordOutcome::Completed, RecordOutcome::Completed]);
+        let progress = loop {
+            let progress = Arc::new(BatchProgress::default());
+            let batch = RecordBatch::new([record_run(0)], Arc::clone(&progress));
+            progress.extend([record_run(1)]);
+            assert!(running.registry.run_records(&loaded, batch).await.is_none());
+            let results = progress.take_results();
+            assert!(results.iter().all(|result| result.outcome == RecordOutcome::Completed));
+            match results.len() {
+                2 => break progress,
+                // A record that took milliseconds, as under load, is the last of its batch.
+                count => assert_eq!(count, 1),
+            }
+        };
         progress.extend([record_run(2)]);
         assert!(progress.take_results().is_empty(), "the batch has ended");
     });
