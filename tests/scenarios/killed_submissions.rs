@@ -21,7 +21,7 @@ use crate::support::{launch, open_database, serve};
 
 /// Kills, if `SVC_TEST_KILLS` asks for no other number.
 const KILLS: usize = 100;
-/// Chains of lives at the same time, each of a database of its own.
+/// Servers that are killed and restarted at the same time, each with its own database.
 const CHAINS: usize = 4;
 /// Kills of one database.
 const LIVES: usize = 25;

@@ -23,7 +23,7 @@ pub use asyncapi::asyncapi_document;
 pub use channel::DocumentedChannel;
 pub use guard_truth::is_truthy;
 pub use openapi::openapi_document;
-pub use page::{documents_page, escape_html};
+pub use page::documents_page;
 pub use schema::{MAX_SCHEMA_BYTES, MessageSchema, SchemaError};
 pub use shaped_answer::{
     DroppedPart, ResponseControl, ResponseShaper, ShapedAnswer, remove_response_control,

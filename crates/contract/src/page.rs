@@ -4,10 +4,11 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use svc_model::escape_markup;
 
 /// Makes the page of a document of channels. It links to the document next to it, `openapi.json`.
 pub fn documents_page(document: &Value) -> String {
-    let title = escape_html(document["info"]["title"].as_str().unwrap_or_default());
+    let title = escape_markup(document["info"]["title"].as_str().unwrap_or_default());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
          <body><h1>{title}</h1>\n<p><a href=\"openapi.json\">OpenAPI</a></p>\n"
@@ -19,16 +20,22 @@ pub fn documents_page(document: &Value) -> String {
     }
     for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
         // Writing to a text does not fail.
-        let _ = writeln!(page, "<h2 id=\"{0}\">{0}</h2>\n<pre>{1}</pre>", escape_html(name), pretty(schema));
+        let _ =
+            writeln!(page, "<h2 id=\"{0}\">{0}</h2>\n<pre>{1}</pre>", escape_markup(name), pretty(schema));
     }
     page.push_str("</body></html>\n");
     page
 }
 
 fn add_operation(page: &mut String, method: &str, path: &str, operation: &Value) {
-    let text = |key: &str| escape_html(operation[key].as_str().unwrap_or_default());
-    let _ =
-        writeln!(page, "<h2>{} {}</h2>\n<p>{}</p>", escape_html(method), escape_html(path), text("summary"));
+    let text = |key: &str| escape_markup(operation[key].as_str().unwrap_or_default());
+    let _ = writeln!(
+        page,
+        "<h2>{} {}</h2>\n<p>{}</p>",
+        escape_markup(method),
+        escape_markup(path),
+        text("summary")
+    );
     if operation["description"].is_string() {
         let _ = writeln!(page, "<p>{}</p>", text("description"));
     }
@@ -42,23 +49,7 @@ fn add_operation(page: &mut String, method: &str, path: &str, operation: &Value)
 }
 
 fn pretty(value: &Value) -> String {
-    escape_html(&format!("{value:#}"))
-}
-
-/// Escapes the letters to which HTML gives a meaning, in text and in quoted values of attributes.
-pub fn escape_html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    escape_markup(&format!("{value:#}"))
 }
 
 #[cfg(test)]

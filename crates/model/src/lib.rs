@@ -55,6 +55,7 @@ pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
 pub use http::client_network::ClientNetworks;
+pub use http::markup::escape_markup;
 pub use http::origin::origin_problem;
 pub use http::page::Page;
 pub use http::precondition::{EntityTag, Precondition};

@@ -11,8 +11,7 @@ use actix_web::http::header::{
 };
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use svc_contract::escape_html;
-use svc_model::ServiceError;
+use svc_model::{ServiceError, escape_markup};
 
 use super::{Error, RequestContext};
 use crate::state::AppState;
@@ -121,8 +120,8 @@ fn header<'r>(request: &'r HttpRequest, name: &HeaderName) -> &'r str {
 /// Puts the mount path into the page, and next to it, as `data-api`, the prefix below which the API lies. A host application
 /// chooses the prefix, and a client its spelling.
 fn fill_in_base(page: &str, prefix: &str, path: &str) -> String {
-    let prefix = escape_html(prefix);
-    let base = format!("{prefix}{}", escape_html(path));
+    let prefix = escape_markup(prefix);
+    let base = format!("{prefix}{}", escape_markup(path));
     let attribute = format!("data-base=\"{BASE}\"");
     page.replace(&attribute, &format!("data-base=\"{base}\" data-api=\"{prefix}\"")).replace(BASE, &base)
 }

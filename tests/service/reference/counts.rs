@@ -46,7 +46,7 @@ impl CountedNames {
     }
 }
 
-/// Adds the keys of a schema of settings below a section; a table without keys of its own is one setting.
+/// Adds the keys of a schema of settings below a section; a table without keys is one setting.
 fn add_settings(schema: &Value, section: &str, settings: &mut BTreeSet<String>) {
     let keys = schema["properties"].as_object().into_iter().flatten();
     for (key, inner) in keys {

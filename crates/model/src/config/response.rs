@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::block::ConfigBlock;
 use super::declare::{KeyValue, block, choice};
 use crate::field::FieldError;
+use crate::http::markup::escape_markup;
 use crate::http::token::is_token;
 
 /// Maximum length of an error template, in bytes.
@@ -148,22 +149,6 @@ impl ErrorBody {
 fn escape_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// Escapes the letters to which HTML and XML give a meaning.
-fn escape_markup(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 fn allowed_headers(

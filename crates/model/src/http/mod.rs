@@ -1,7 +1,8 @@
-//! The parts of HTTP that the model judges: clients, origins, tokens, references, preconditions and pages of
-//! lists.
+//! The parts of HTTP that the model judges: clients, origins, tokens, references, preconditions, pages of
+//! lists and text within markup.
 
 pub(crate) mod client_network;
+pub(crate) mod markup;
 pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod precondition;

@@ -179,7 +179,7 @@ impl ComponentFunction {
         Ok(result)
     }
 
-    /// Calls the function in an instance of its own, which is dropped with the call.
+    /// Calls the function in a new instance, which is dropped with the call.
     async fn call_instance(
         &self,
         component: &CompiledComponent,

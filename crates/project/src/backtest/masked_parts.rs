@@ -3,7 +3,7 @@
 use serde_json::Value;
 use svc_model::MASK;
 
-/// The only member of the stand-in of a secret.
+/// The only member of the object that replaces a secret.
 const STAND_IN: &str = "$secret";
 
 /// Puts what the recording masks in the place of what the run has there. If the recording lacks sources, the run may
