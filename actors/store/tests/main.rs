@@ -384,6 +384,11 @@ fn refused_certificate_is_told_with_its_remedy() {
 }
 
 #[test]
+fn certificate_in_root_file_is_trusted_as_it_is() {
+    suite::encryption::certificate_in_root_file_is_trusted_as_it_is();
+}
+
+#[test]
 fn server_without_tls_is_used_where_sslmode_allows_it() {
     suite::encryption::server_without_tls_is_used_where_sslmode_allows_it();
 }

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::address::{AddressError, check, check_host, literal, place_of};
+use crate::anchored_certificate::{AnchoredCertificate, CertificateChecks};
 use crate::content_encoding::{DecodeError, accept_encodings, decode_body};
 use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
@@ -31,7 +32,9 @@ pub struct Outbound {
 
 struct OutboundInner {
     tls: ClientConfig,
-    anchors: Vec<CertificateDer<'static>>,
+    anchors: Arc<[CertificateDer<'static>]>,
+    /// `None` without anchors: no certificate is trusted.
+    verifier: Option<AnchoredCertificate>,
     warnings: Vec<String>,
     lookup: Arc<dyn AddressLookup>,
 }
@@ -56,8 +59,8 @@ impl Outbound {
     }
 
     pub(crate) fn with_lookup(trust: &Trust, lookup: Arc<dyn AddressLookup>) -> Result<Self, SetupError> {
-        let TlsSetup { config: tls, anchors, warnings } = trust.load()?;
-        Ok(Self { shared: Arc::new(OutboundInner { tls, anchors, warnings, lookup }) })
+        let TlsSetup { config: tls, anchors, verifier, warnings } = trust.load()?;
+        Ok(Self { shared: Arc::new(OutboundInner { tls, anchors, verifier, warnings, lookup }) })
     }
 
     /// Returns the number of trust anchors. Without any, no HTTPS peer is trusted.
@@ -121,6 +124,15 @@ impl Outbound {
     /// Returns the TLS settings of every outbound connection.
     pub fn tls(&self) -> ClientConfig {
         self.shared.tls.clone()
+    }
+
+    /// Returns the TLS settings of a driver whose users may leave out checks of certificates.
+    pub fn tls_with_checks(&self, checks: CertificateChecks) -> ClientConfig {
+        let mut settings = self.tls();
+        if let Some(verifier) = &self.shared.verifier {
+            settings.dangerous().set_certificate_verifier(Arc::new(verifier.with_checks(checks)));
+        }
+        settings
     }
 }
 

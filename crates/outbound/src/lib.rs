@@ -15,6 +15,7 @@
 //! made on.
 
 mod address;
+mod anchored_certificate;
 mod cause;
 mod client;
 mod content_encoding;
@@ -27,6 +28,7 @@ mod retry_after;
 mod trust;
 
 pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url, key_set_url};
+pub use anchored_certificate::CertificateChecks;
 pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use content_encoding::{DecodeError, decode_encodings};

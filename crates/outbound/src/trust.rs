@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
 
+use crate::anchored_certificate::AnchoredCertificate;
 use crate::error::SetupError;
 
 /// The source of the trust anchors, which are read once.
@@ -23,10 +21,12 @@ pub enum Trust {
     Only(String),
 }
 
-/// The TLS settings, their anchors, and the errors of reading them.
+/// The TLS settings, their anchors and the check against these, and the errors of reading them.
 pub(crate) struct TlsSetup {
     pub(crate) config: ClientConfig,
-    pub(crate) anchors: Vec<CertificateDer<'static>>,
+    pub(crate) anchors: Arc<[CertificateDer<'static>]>,
+    /// `None` without anchors.
+    pub(crate) verifier: Option<AnchoredCertificate>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -61,66 +61,12 @@ impl Trust {
             .map_err(|error| SetupError::Tls(error.to_string()))?
             .with_root_certificates(Arc::clone(&roots))
             .with_no_client_auth();
+        let anchors: Arc<[CertificateDer<'static>]> = anchors.into();
+        let verifier = AnchoredCertificate::new(roots, provider, Arc::clone(&anchors));
         // Without anchors there is none, and no certificate is trusted.
-        if let Ok(chains) = WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
-            let verifier = AnchoredCertificate { chains, anchors: anchors.clone() };
-            config.dangerous().set_certificate_verifier(Arc::new(verifier));
+        if let Some(verifier) = &verifier {
+            config.dangerous().set_certificate_verifier(Arc::new(verifier.clone()));
         }
-        Ok(TlsSetup { config, anchors, warnings })
-    }
-}
-
-/// Accepts a certificate that leads to an anchor, or is one.
-#[derive(Debug)]
-struct AnchoredCertificate {
-    chains: Arc<WebPkiServerVerifier>,
-    anchors: Vec<CertificateDer<'static>>,
-}
-
-/// The reason of the library for a certificate of an authority in the place of that of a server.
-const OF_AN_AUTHORITY: &str = "CaUsedAsEndEntity";
-
-impl ServerCertVerifier for AnchoredCertificate {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        host: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match self.chains.verify_server_cert(certificate, intermediates, host, ocsp_response, now) {
-            // As `openssl req -x509` makes it. Its time has been checked before, its name has not. Its uses are not
-            // checked: its key could sign any other certificate.
-            Err(Error::InvalidCertificate(CertificateError::Other(reason)))
-                if reason.0.to_string() == OF_AN_AUTHORITY && self.anchors.contains(certificate) =>
-            {
-                let parsed = ParsedCertificate::try_from(certificate)?;
-                verify_server_name(&parsed, host).map(|()| ServerCertVerified::assertion())
-            }
-            outcome => outcome,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.chains.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.chains.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
+        Ok(TlsSetup { config, anchors, verifier, warnings })
     }
 }

@@ -7,8 +7,8 @@ use std::thread;
 
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::tls::{
-    IssuedCertificate, issue_certificate, issue_certificate_for, issue_expired_certificate,
-    self_signed_certificate,
+    IssuedCertificate, expired_self_signed_certificate, issue_certificate, issue_certificate_for,
+    issue_expired_certificate, self_signed_certificate,
 };
 use tempfile::TempDir;
 
@@ -107,17 +107,37 @@ pub(crate) fn refused_certificate_is_told_with_its_remedy() {
         &expired,
         &[("sslmode=require".to_owned(), Ok(true)), (format!("sslmode=verify-ca&{authority}"), refused)],
     );
+}
 
+pub(crate) fn certificate_in_root_file_is_trusted_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let stranger = root(directory.path(), "stranger.pem", &issue_certificate().unwrap());
     // As `openssl req -x509` makes it: the certificate of the server is its own authority.
     let own = self_signed_certificate(&["127.0.0.1"]).unwrap();
     let authority = root(directory.path(), "own.pem", &own);
     check(
         &own,
         &[
+            (format!("sslmode=verify-ca&{authority}"), Ok(true)),
             (format!("sslmode=verify-full&{authority}"), Ok(true)),
+            (format!("sslmode=verify-ca&{stranger}"), Err(["the server's certificate is refused", ""])),
             (format!("sslmode=verify-full&{stranger}"), Err(["the server's certificate is refused", ""])),
         ],
     );
+
+    let elsewhere = self_signed_certificate(&["db.elsewhere"]).unwrap();
+    let authority = root(directory.path(), "elsewhere.pem", &elsewhere);
+    check(
+        &elsewhere,
+        &[
+            (format!("sslmode=verify-ca&{authority}"), Ok(true)),
+            (format!("sslmode=verify-full&{authority}"), Err(["db.elsewhere", "sslmode=verify-ca"])),
+        ],
+    );
+
+    let expired = expired_self_signed_certificate().unwrap();
+    let authority = root(directory.path(), "expired.pem", &expired);
+    check(&expired, &[(format!("sslmode=verify-full&{authority}"), Ok(true))]);
 }
 
 pub(crate) fn server_without_tls_is_used_where_sslmode_allows_it() {
