@@ -44,7 +44,7 @@ impl DefinitionLoader {
         };
         let report = self.registry.reload(scope).await?;
         self.connectors
-            .retain_breakers(|channel| self.registry.snapshot().channel_by_name(channel).is_some());
+            .retain_channels(|channel| self.registry.snapshot().channel_by_name(channel).is_some());
         consumers.map_err(|error| ReloadError::Storage(error.into()))?;
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
         Ok(report)

@@ -170,9 +170,12 @@ impl Connectors {
         self.directory.breakers().reset(key)
     }
 
-    /// Drops the breakers of channels that are not served any more. Those of runs without a channel stay.
-    pub fn retain_breakers(&self, serves: impl Fn(&str) -> bool) {
-        self.directory.breakers().retain_channels(|channel| channel == NO_CHANNEL || serves(channel));
+    /// Drops the breakers and the metrics of channels that are not served any more. Those of runs without a channel
+    /// stay.
+    pub fn retain_channels(&self, serves: impl Fn(&str) -> bool) {
+        let is_kept = |channel: &str| channel == NO_CHANNEL || serves(channel);
+        self.directory.breakers().retain_channels(is_kept);
+        self.directory.metrics().retain_channels(is_kept);
     }
 }
 

@@ -1,7 +1,10 @@
 //! The metrics of schedules and their attempts.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -36,6 +39,8 @@ struct ChannelLabels {
 pub struct CronMetrics {
     occurrences: Family<StatusLabels, Counter>,
     executions: Family<ChannelLabels, Histogram, fn() -> Histogram>,
+    /// The channels that have a series of `executions`, which ends with them.
+    executed: Arc<Mutex<HashSet<ChannelLabels>>>,
     lag: Histogram,
     reconcile: Histogram,
     pub(crate) pending: Gauge,
@@ -53,6 +58,7 @@ impl Default for CronMetrics {
         Self {
             occurrences,
             executions: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            executed: Arc::default(),
             lag: Histogram::new(DURATION_BUCKETS),
             reconcile: Histogram::new(DURATION_BUCKETS),
             pending: Gauge::default(),
@@ -132,6 +138,18 @@ impl CronMetrics {
     pub(crate) fn record_duration(&self, channel: &str, took: Duration) {
         let labels = ChannelLabels { channel: channel.to_owned() };
         self.executions.get_or_create(&labels).observe(took.as_secs_f64());
+        self.executed.lock().insert(labels);
+    }
+
+    /// Drops the series of the channels that `is_kept` does not accept.
+    pub(crate) fn retain_channels(&self, is_kept: impl Fn(&str) -> bool) {
+        self.executed.lock().retain(|labels| {
+            let is_kept = is_kept(&labels.channel);
+            if !is_kept {
+                self.executions.remove(labels);
+            }
+            is_kept
+        });
     }
 
     pub(crate) fn record_lag(&self, lag: Duration) {

@@ -233,6 +233,13 @@ impl ReconcilerShared {
         for name in changed {
             self.directory.breakers().forget_connector(&name);
         }
+        let table = self.table();
+        // A connector may have been renamed.
+        for left in before.entries().filter(|entry| table.by_name(&entry.name).is_none()) {
+            self.settings.tokens.forget(&left.name);
+            self.directory.calls().forget(&left.name);
+        }
+        self.directory.metrics().retain_connectors(|name| table.by_name(name).is_some());
         info!(self.log, "connectors loaded"; "loaded" => loaded, "failed" => failed, "retired" => retired.len());
         retired
     }

@@ -82,6 +82,34 @@ fn changed_or_recreated_connector_has_closed_breaker() {
 }
 
 #[test]
+fn series_of_calls_end_with_connector_and_channel() {
+    run_with(settings(Duration::from_secs(3600)), async |world| {
+        let (upstream, _) = changing(200);
+        world.connect(connector_to(&upstream, json!({}))).await;
+        let counted = |connector: &str| {
+            ["connector_requests_total", "connector_request_duration_seconds_count"]
+                .map(|family| world.count(&[family, connector, "channel=\"ch\""]))
+        };
+        let (of_c, of_d) = ("connector=\"c\"", "connector=\"d\"");
+        assert_eq!(world.call(json!({})).await, 1);
+        world.connectors.retain_channels(|channel| channel == "ch");
+        world.connectors.reload(ConnectorScope::All).await.unwrap();
+        assert_eq!(counted(of_c), [1.0, 1.0]);
+        world.connectors.retain_channels(|_| false);
+        assert_eq!(counted(of_c), [0.0, 0.0], "they end with the channel");
+        assert_eq!(world.call(json!({})).await, 1);
+        assert_eq!(counted(of_c), [1.0, 1.0]);
+        world.rename("c", "d").await;
+        assert_eq!(counted(of_c), [0.0, 0.0], "no connector has the name any more");
+        assert!(world.connectors.last_calls("c").is_empty());
+        assert_eq!(world.call(json!({"connector": "d"})).await, 1);
+        assert_eq!(counted(of_d), [1.0, 1.0]);
+        world.remove("c").await;
+        assert_eq!(counted(of_d), [0.0, 0.0], "they end with the connector");
+    });
+}
+
+#[test]
 fn call_cut_by_run_deadline_is_a_failure() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();

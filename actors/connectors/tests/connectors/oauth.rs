@@ -66,6 +66,8 @@ fn token_is_fetched_once_and_sent_by_all() {
         world.connect(oauth(&upstream, json!({"scopes": ["a"]}))).await;
         assert_eq!(world.call(json!({})).await, "Bearer token-2");
         assert!(world.count(&["oauth_token_requests_total", "connector=\"c\"", "outcome=\"ok\""]).eq(&2.0));
+        world.remove("c").await;
+        assert!(world.count(&["oauth_token_requests_total", "connector=\"c\""]).eq(&0.0), "they end with it");
     });
 }
 

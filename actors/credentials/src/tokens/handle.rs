@@ -61,6 +61,7 @@ pub enum TokensStartError {
 pub struct Tokens {
     directory: Arc<TokenDirectory>,
     fetcher: Address<Fetcher>,
+    metrics: TokenMetrics,
 }
 
 impl fmt::Debug for Tokens {
@@ -88,14 +89,16 @@ impl Tokens {
         let client = |allow_private| outbound.client(ClientOptions { allow_private, timeout: REQUEST_LIMIT });
         let (public, private) = (client(false)?, client(true)?);
         let states = store.token_states();
-        let context = Arc::new(TokenContext { states, public, private, holder, metrics, errors, log });
+        let counted = metrics.clone();
+        let context =
+            Arc::new(TokenContext { states, public, private, holder, metrics: counted, errors, log });
         let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).needs([needs]);
         let factory = move |_| {
             let fetcher = Fetcher::new(Arc::clone(&context));
             std::future::ready(Ok::<_, actix_supervision::StartError>(fetcher))
         };
         let fetcher = tree.spawn(path, spec, at, factory).await?;
-        Ok(Self { directory: Arc::default(), fetcher })
+        Ok(Self { directory: Arc::default(), fetcher, metrics })
     }
 
     /// Returns the source of a connector's tokens, without sending a message. `url` is its token endpoint,
@@ -116,8 +119,9 @@ impl Tokens {
         Some(slot.state().status(Instant::now()))
     }
 
-    /// Lets a connector that comes by this name later begin anew.
+    /// Lets a connector that comes by this name later begin anew, in the metrics too.
     pub fn forget(&self, connector: &str) {
         self.directory.forget(connector);
+        self.metrics.forget(connector);
     }
 }

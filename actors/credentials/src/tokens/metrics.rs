@@ -15,6 +15,8 @@ pub(crate) enum RequestOutcome {
 }
 
 impl RequestOutcome {
+    const ALL: [Self; 3] = [Self::Ok, Self::Rejected, Self::TransportError];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -47,7 +49,17 @@ impl TokenMetrics {
     }
 
     pub(crate) fn record_request(&self, connector: &str, outcome: RequestOutcome) {
-        let labels = Labels { connector: connector.to_owned(), outcome: outcome.name() };
-        self.requests.get_or_create(&labels).inc();
+        self.requests.get_or_create(&labels(connector, outcome)).inc();
     }
+
+    /// Drops the series of a connector that is gone.
+    pub(crate) fn forget(&self, connector: &str) {
+        for outcome in RequestOutcome::ALL {
+            self.requests.remove(&labels(connector, outcome));
+        }
+    }
+}
+
+fn labels(connector: &str, outcome: RequestOutcome) -> Labels {
+    Labels { connector: connector.to_owned(), outcome: outcome.name() }
 }

@@ -82,6 +82,7 @@ impl ScheduleReconciler {
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.shared.registry.snapshot());
+            self.shared.metrics.retain_channels(|channel| snapshot.channel_by_name(channel).is_some());
             if last_snapshot.as_ref().is_some_and(|last| last.has_pauses()) {
                 // A resume frees the occurrences that called the channel.
                 self.shared.due.notify_one();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_model::config::TracingMode;
+use svc_registry::ReloadScope;
 use svc_store::{ChannelFacts, OccurrenceRecord};
 use svc_testkit::state::wait_until;
 use svc_testworld::definitions::audit;
@@ -90,6 +91,22 @@ fn run_ends_like_its_workflow_with_reason() {
         let letters = svc_store::DeadLetterFilter::default();
         let (letters, _) = node.store.dead_letters().list(letters, svc_model::Page::default()).await.unwrap();
         assert!(letters.is_empty(), "a failed run is no dead letter");
+        node.end().await;
+    });
+}
+
+#[test]
+fn series_of_runs_ends_with_its_channel() {
+    run(async |world| {
+        let node = world.start().await;
+        of_one(&node, "brief", "", json!({})).await;
+        let counted = || node.metric("cron_execution_duration_seconds_count{channel=\"brief\"}");
+        wait_until(async || counted() == 1.0).await;
+        of_one(&node, "other", "", json!({})).await;
+        assert_eq!(counted(), 1.0);
+        node.set_status("brief", svc_model::LifecycleStatus::Archived).await;
+        node.registry.reload(ReloadScope::channel("brief")).await.unwrap();
+        wait_until(async || counted() == 0.0).await;
         node.end().await;
     });
 }
