@@ -17,6 +17,10 @@ const TROUBLED_SHARE: usize = 4;
 /// Attempts that go on in all, as a multiple of the places: those that left their place count.
 const MOST_IN_FLIGHT: usize = 4;
 
+/// Hosts that are remembered at most. Beyond that those are forgotten that were slow and have no attempt now, which costs
+/// one attempt at each that is still slow in the place of a sound one.
+const MOST_HOSTS: usize = 10_000;
+
 /// The class of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
@@ -70,7 +74,9 @@ impl DeliveryLanes {
 
     /// Returns the endpoints of which deliveries are claimed next, with their numbers. `due` is in the order of the ids.
     pub(super) fn choose(&mut self, due: &[DueEndpoint], now: Instant) -> Vec<EndpointRoom> {
-        self.hosts.retain(|_, load| load.in_flight > 0 || load.is_slow || load.is_blocked(now));
+        let forgets_slow = self.hosts.len() > MOST_HOSTS;
+        self.hosts
+            .retain(|_, load| load.in_flight > 0 || load.is_blocked(now) || (load.is_slow && !forgets_slow));
         self.aside.retain(|_, until| *until > now);
         let first = due.partition_point(|endpoint| endpoint.id <= self.turn);
         let (before, after) = due.split_at(first);
@@ -202,6 +208,23 @@ mod tests {
         assert!(choose(&mut lanes, &failing).is_empty());
         let sound = [due("s", "https://well.example/", false)];
         assert_eq!(rooms(&choose(&mut lanes, &sound)), [("s", 4)]);
+    }
+
+    #[test]
+    fn number_of_slow_hosts_is_bounded() {
+        let mut lanes = DeliveryLanes::new(8, 1);
+        for n in 0..=MOST_HOSTS {
+            let host = format!("https://slow-{n}.example/");
+            let lane = lanes.begin(&host, false);
+            let lane = lanes.slow_down(&host, lane);
+            lanes.end(&host, lane, false);
+        }
+        let lane = lanes.begin("https://busy.example/", false);
+        choose(&mut lanes, &[]);
+        assert_eq!(lanes.hosts.keys().collect::<Vec<_>>(), ["busy.example"]);
+        lanes.end("https://busy.example/", lane, true);
+        choose(&mut lanes, &[]);
+        assert!(lanes.hosts.is_empty());
     }
 
     #[test]
