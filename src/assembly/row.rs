@@ -10,7 +10,7 @@ use actix_supervision::{ChildSpec, NodeKind};
 pub(crate) enum RunsOn {
     /// A group: it runs nothing itself.
     Nowhere,
-    /// The actor thread over the shared i/o runtime that is for everything but schedules.
+    /// The actor thread over the shared i/o runtime that is for everything but schedules and Kafka ingress.
     SharedThread,
     /// The actor thread over the shared i/o runtime that is for schedules.
     ScheduleThread,
