@@ -383,6 +383,8 @@ mod tests {
         for (kind, action, words, part) in [
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"chanel": "a"}), "channel"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"limit": 3}), "limit"),
+            // The filter of a stored run that cannot be read.
+            (BulkKind::DeadLetters, BulkAction::Purge, json!({"unreadable": true}), "unreadable"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"cursor": "x"}), "cursor"),
             (BulkKind::DeadLetters, BulkAction::Requeue, json!({"channel": {"a": 1}}), "channel"),
             (BulkKind::DeadLetters, BulkAction::Purge, json!({"channel": ""}), "empty"),

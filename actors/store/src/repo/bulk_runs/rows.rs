@@ -44,7 +44,7 @@ impl From<StoredBulkRun> for BulkRun {
             id: row.id,
             kind: row.kind,
             action: row.action,
-            filter: filter.unwrap_or_default(),
+            filter: filter.unwrap_or_else(unreadable_filter),
             rate_per_second: row.rate_per_second,
             state: row.state,
             matched: row.matched,
@@ -63,6 +63,11 @@ impl From<StoredBulkRun> for BulkRun {
 }
 
 run_table!(bulk_runs: StoredBulkRun => BulkRun);
+
+/// Returns a filter with a word that no list has, so that no node acts by it. An empty one would select every row.
+fn unreadable_filter() -> Map<String, Value> {
+    Map::from_iter([("unreadable".to_owned(), Value::Bool(true))])
+}
 
 pub(super) async fn insert(conn: &mut Conn, id: &str, run: &NewBulkRun) -> Result<(), StoreError> {
     let instants = run.instants.as_ref().map(to_json).transpose()?;
@@ -103,4 +108,36 @@ pub(super) async fn get_instants(conn: &mut Conn, id: &str) -> Result<Vec<NaiveD
     let text: Option<Option<String>> = on!(conn, c => text.first(c).await.optional())?;
     let text = text.flatten().unwrap_or_else(|| "[]".to_owned());
     serde_json::from_str(&text).map_err(|error| StoreError::Database(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_filter_is_not_an_empty_one() {
+        let stored = |filter: &str| StoredBulkRun {
+            id: "r".to_owned(),
+            kind: "dead_letters".to_owned(),
+            action: "purge".to_owned(),
+            filter_json: filter.to_owned(),
+            rate_per_second: 1,
+            state: "running".to_owned(),
+            matched: 0,
+            done: 0,
+            failed: 0,
+            skipped: 0,
+            errors_json: "[]".to_owned(),
+            reason: None,
+            position: None,
+            holder: None,
+            started_by: "ops".to_owned(),
+            started_at: NaiveDateTime::default(),
+            ended_at: None,
+        };
+        assert!(BulkRun::from(stored("{}")).filter.is_empty());
+        for broken in ["", "{", "[]"] {
+            assert!(BulkRun::from(stored(broken)).filter.contains_key("unreadable"), "{broken}");
+        }
+    }
 }
