@@ -32,7 +32,6 @@ const COPIED: &str = "svc_backup_copied";
 /// Age of an unfinished file from which on its writer is known to be gone. A writer touches its file all the time.
 const ABANDONED: Duration = Duration::from_hours(24);
 
-/// The directory of backups.
 pub(crate) struct BackupDirectory {
     path: PathBuf,
     /// Files that stay; `None` for all.

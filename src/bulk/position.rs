@@ -27,7 +27,6 @@ pub(super) struct RerunPageStart {
 pub(super) struct LeftOutChannel {
     /// The name that its rows have.
     pub(super) name: String,
-    /// Its id.
     pub(super) id: Option<String>,
     /// The page from which on its rows were left out.
     pub(super) page: RerunPageStart,

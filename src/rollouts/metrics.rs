@@ -56,7 +56,6 @@ impl CanaryMetrics {
         }
     }
 
-    /// Counts a decision.
     pub(super) fn count_decision(&self, decision: &'static str) {
         self.decisions.get_or_create(&CanaryDecisionLabels { decision }).inc();
     }

@@ -10,7 +10,6 @@ use svc_model::Timestamp;
 
 use crate::process::log_tap::{FieldValue, TappedMessage};
 
-/// Returns an attribute.
 pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

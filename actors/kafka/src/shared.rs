@@ -132,7 +132,6 @@ impl KafkaShared {
         }
     }
 
-    /// Returns the runs of records.
     pub(crate) fn record_runs<'r>(
         &'r self,
         records: &'r [Arc<TopicRecord>],

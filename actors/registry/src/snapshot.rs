@@ -93,7 +93,6 @@ impl LoadedChannel {
         &self.name
     }
 
-    /// The id.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -310,12 +309,10 @@ impl Snapshot {
         self.generation
     }
 
-    /// The channel of that name.
     pub fn channel_by_name(&self, name: &str) -> Option<&Arc<LoadedChannel>> {
         self.names.get(name)
     }
 
-    /// The channel of that id.
     pub fn channel_by_id(&self, id: &str) -> Option<&Arc<LoadedChannel>> {
         self.ids.get(id)
     }

@@ -227,12 +227,10 @@ impl Store {
         PackageReceipts(self.database())
     }
 
-    /// Returns the plugins.
     pub fn plugins(&self) -> Plugins {
         Plugins { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
-    /// Returns the backtests.
     pub fn backtests(&self) -> Backtests {
         Backtests(self.database())
     }
@@ -247,12 +245,10 @@ impl Store {
         CanaryRollouts(self.database())
     }
 
-    /// Returns the pauses of channels.
     pub fn channel_pauses(&self) -> ChannelPauses {
         ChannelPauses(self.database())
     }
 
-    /// Returns the consumers.
     pub fn consumers(&self) -> Consumers {
         Consumers { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
@@ -262,7 +258,6 @@ impl Store {
         KeptAnswers(self.database())
     }
 
-    /// Returns the counts of quotas.
     pub fn quota_counts(&self) -> QuotaCounts {
         QuotaCounts(self.database())
     }

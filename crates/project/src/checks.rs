@@ -25,7 +25,6 @@ macro_rules! checks {
                 match self { $(Self::$name => $id,)* }
             }
 
-            /// Returns the severity.
             pub const fn severity(self) -> Severity {
                 match self { $(Self::$name => Severity::$severity,)* }
             }

@@ -41,7 +41,6 @@ impl Boundaries {
             && self.requires_svc.is_none()
     }
 
-    /// Returns the boundary.
     pub(crate) fn to_boundary(&self) -> Boundary {
         let named = Boundary::new(self.requires_channels.clone(), self.requires_connectors.clone());
         Boundary { svc: self.requires_svc.clone(), ..named }

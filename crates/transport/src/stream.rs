@@ -121,7 +121,6 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// The stream of a client.
 pub(super) enum ClientStream {
     /// Plain text.
     Plain(Socket),

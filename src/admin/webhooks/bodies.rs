@@ -63,7 +63,6 @@ pub(super) fn read_change(body: &Value) -> Result<WebhookChange, ServiceError> {
     })
 }
 
-/// Reads a rotation.
 pub(super) fn read_rotation(body: &Value) -> Result<SecretRotation, ServiceError> {
     let members = require_known_keys(body, &["secret", "overlap_secs"])?;
     let overlap = match members.get("overlap_secs") {

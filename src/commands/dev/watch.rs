@@ -33,7 +33,6 @@ pub(super) struct ProjectWatch {
     _stop: Sender<()>,
 }
 
-/// The parts of a watch.
 pub(super) struct WatchParts {
     pub(super) directory: PathBuf,
     pub(super) deployment: ProjectDeployment,

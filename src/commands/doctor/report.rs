@@ -55,7 +55,6 @@ impl DoctorReport {
         self.findings.extend(findings);
     }
 
-    /// Returns all findings.
     pub(super) fn findings(&self) -> &[Finding] {
         &self.findings
     }

@@ -49,7 +49,6 @@ impl ExpositionFormat {
         if openmetrics > 0.0 && openmetrics >= text { Self::OpenMetrics } else { Self::PrometheusText }
     }
 
-    /// Returns the content type.
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::PrometheusText => "text/plain; version=0.0.4; charset=utf-8",

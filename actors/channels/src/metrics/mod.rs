@@ -152,7 +152,6 @@ impl ChannelMetrics {
         self.shadows.compared()
     }
 
-    /// Returns the shadows.
     pub(crate) fn shadows(&self) -> &ShadowBook {
         &self.shadows
     }

@@ -31,7 +31,6 @@ impl CountedChannels {
         }
     }
 
-    /// Adds the durations.
     pub(super) fn add_durations(&self, channel: &str, durations: &DurationHistogram) {
         self.0.lock().entry(channel.to_owned()).or_default().durations = Some(durations.clone());
     }

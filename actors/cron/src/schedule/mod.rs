@@ -39,7 +39,6 @@ const LONGEST_WAIT: u32 = 30;
 /// Distance of the cursor from now if the schedule has no further instant: it is computed again in a year.
 const NEVER: TimeDelta = TimeDelta::days(366);
 
-/// The actor.
 pub(crate) struct ScheduleActor {
     pub(crate) shared: Arc<CronShared>,
     pub(crate) handle: Arc<ScheduleHandle>,

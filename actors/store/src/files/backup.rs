@@ -321,7 +321,6 @@ impl Unfinished {
         Ok(Self { path: path.to_owned(), is_kept: false })
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }

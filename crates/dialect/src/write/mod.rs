@@ -158,7 +158,6 @@ impl WriteDocument {
         Ok(Self { found, ..write })
     }
 
-    /// Returns the operation.
     pub const fn operation(&self) -> WriteOperation {
         match self.body {
             Body::Insert(_) => WriteOperation::Insert,

@@ -78,11 +78,6 @@ pub fn is_value_reference(text: &str) -> bool {
     text.starts_with(SCHEME)
 }
 
-/// Returns the name of a complete reference.
-pub fn referenced_value(text: &str) -> Option<&str> {
-    text.strip_prefix(SCHEME).filter(|name| is_value_name(name))
-}
-
 /// Returns true for a name that `[vars]` can declare.
 pub fn is_value_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -44,7 +44,6 @@ macro_rules! rules {
                 match self { $(Self::$name => $fires,)* }
             }
 
-            /// Returns the remedy.
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$name => $fix,)* }
             }

@@ -130,7 +130,6 @@ impl PackagedPlugin {
         item
     }
 
-    /// Returns the hash of the content.
     pub fn content_hash(&self) -> String {
         content_hash(&self.hashable())
     }

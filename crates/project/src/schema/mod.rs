@@ -35,7 +35,6 @@ impl DocumentKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Channel, Self::Workflow, Self::Connector, Self::Shared, Self::Case];
 
-    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Channel => "channel",

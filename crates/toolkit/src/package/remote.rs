@@ -87,7 +87,6 @@ impl PackageServer {
         Ok(Self { client, address: "this node".to_owned(), signed: OnceLock::new() })
     }
 
-    /// Returns the address.
     pub(super) fn address(&self) -> &str {
         &self.address
     }

@@ -89,7 +89,6 @@ pub(crate) struct ReleaseCacheKey {
 #[rtype(result = "Result<u64, CallFailure>")]
 pub(crate) struct IncrementCounter(pub(crate) String);
 
-/// The actor of a cache.
 pub(crate) struct CacheActor {
     store: CacheEntries,
     sweep: Duration,

@@ -3,7 +3,6 @@
 use svc_model::config::connector::{CacheBackend, CacheConfig, OperationSwitches};
 use svc_redis::RedisTarget;
 
-/// The settings of a cache.
 pub(crate) struct CacheSettings {
     pub(super) backend: CacheStorage,
     /// Operations that tasks may use.

@@ -55,7 +55,6 @@ pub(super) enum DocumentBackend {
     Es,
 }
 
-/// The result of a write.
 pub(super) struct WriteResult {
     pub(super) output: Value,
     /// `true` if only a part of the write was applied.

@@ -33,7 +33,6 @@ impl AnyOf {
         Self(values)
     }
 
-    /// Returns the values.
     pub fn values(&self) -> &[String] {
         &self.0
     }

@@ -9,7 +9,6 @@ use crate::repo::key;
 /// A recording that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRunRecording {
-    /// Its id.
     pub id: String,
     /// The id of the run and of its trace.
     pub run_id: String,

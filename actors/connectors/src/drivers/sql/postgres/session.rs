@@ -282,7 +282,6 @@ impl TransactionSession for PostgresSession {
     }
 }
 
-/// The failure of a statement.
 pub(crate) enum StatementFailure {
     /// The statement was prepared before a change of its tables, and was not begun.
     Outdated(SqlError),
