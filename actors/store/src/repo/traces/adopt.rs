@@ -17,7 +17,8 @@ use crate::error::StoreError;
 use crate::repo::RowKey;
 use crate::repo::keyset::KeysetCondition;
 use crate::repo::traces::read::LenientTimestamp;
-use crate::repo::traces::{AdoptedRun, TraceMode, TraceStatus, UnfinishedRun};
+use crate::repo::traces::unfinished::{UNFINISHED, UnfinishedColumns, to_unfinished_run, unfinished_columns};
+use crate::repo::traces::{AdoptedRun, TraceMode, UnfinishedRun};
 use crate::schema::{nodes, traces};
 
 /// Condition on a row that is the trace of one run. The row of work in a later attempt has the state of that
@@ -28,19 +29,6 @@ macro_rules! is_one_run {
     };
 }
 
-/// The statuses of a run that has not ended.
-const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
-
-type Columns = (
-    (String, Option<String>, bool),
-    Option<String>,
-    String,
-    Option<String>,
-    LenientTimestamp,
-    Option<String>,
-    i64,
-);
-
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
 pub(super) async fn list_unfinished(
@@ -50,22 +38,14 @@ pub(super) async fn list_unfinished(
     limit: i64,
 ) -> Result<(Vec<UnfinishedRun>, Option<RowKey>), StoreError> {
     let now = clock::now(conn).await?;
-    let rows: Vec<Columns> = on!(conn, c: Db => {
+    let rows: Vec<UnfinishedColumns> = on!(conn, c: Db => {
         let alive = nodes::table
             .filter(nodes::id.nullable().eq(traces::owner))
             .filter(nodes::lease_until.ge(now));
         let mut query = traces::table
-            .select((
-                (traces::id, traces::attempt_of, traces::queue_channel.is_not_null()),
-                traces::channel_id,
-                traces::channel,
-                traces::input_json,
-                traces::created_at,
-                traces::owner,
-                traces::recoveries,
-            ))
+            .select(unfinished_columns!())
             .filter(traces::mode.eq(TraceMode::Async.name()))
-            .filter(traces::status.eq_any(OPEN))
+            .filter(traces::status.eq_any(UNFINISHED))
             // Cancelled work is ended, not begun again.
             .filter(traces::cancel_requested_at.is_null())
             .filter(is_one_run!())
@@ -80,21 +60,9 @@ pub(super) async fn list_unfinished(
     let last = rows.iter().rev().find_map(|((id, ..), _, _, _, created_at, _, _)| {
         Some(RowKey { created_at: created_at.0?, id: id.clone() })
     });
-    let unfinished = |columns: Columns| {
-        let ((id, attempt_of, is_shared), channel_id, channel, input_json, created_at, owner, recoveries) =
-            columns;
-        let key = RowKey { created_at: created_at.0?, id };
-        Some(UnfinishedRun {
-            id: Uuid::try_parse(&key.id).ok()?,
-            key,
-            channel_id,
-            channel,
-            attempt_of: attempt_of.and_then(|work| Uuid::try_parse(&work).ok()),
-            input_json,
-            owner,
-            recoveries,
-            is_shared,
-        })
+    let unfinished = |columns: UnfinishedColumns| {
+        let created_at = columns.4.0?;
+        to_unfinished_run(columns, created_at)
     };
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))
 }
@@ -122,7 +90,7 @@ pub(super) async fn adopt(
                 .select((traces::id, traces::recoveries))
                 .filter(traces::id.eq_any(&ids))
                 .filter(traces::owner.eq(&**node))
-                .filter(traces::status.eq_any(OPEN))
+                .filter(traces::status.eq_any(UNFINISHED))
                 .load(c)
                 .await
         })?;
@@ -169,7 +137,7 @@ async fn take(conn: &mut Conn, node: &str, owner: Option<&str>, ids: &[String]) 
     let open = traces::table
         .select(traces::id)
         .filter(traces::id.eq_any(ids))
-        .filter(traces::status.eq_any(OPEN))
+        .filter(traces::status.eq_any(UNFINISHED))
         .filter(traces::owner.eq(owner).or(traces::owner.is_null().and(is_unowned)));
     // A file has a single writer. On a server, rows that others are writing are skipped.
     let free: Vec<String> = match conn {
@@ -189,7 +157,7 @@ pub(in crate::repo) async fn mark_emptied(conn: &mut Conn) -> Result<(), StoreEr
     let owned = traces::table
         .filter(traces::owner.eq(nodes::id.nullable()))
         .filter(traces::mode.eq(TraceMode::Async.name()))
-        .filter(traces::status.eq_any(OPEN))
+        .filter(traces::status.eq_any(UNFINISHED))
         .filter(is_one_run!());
     on!(conn, c => {
         let empty = nodes::table

@@ -15,6 +15,7 @@ use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
+use crate::repo::traces::unfinished::UNFINISHED;
 use crate::repo::traces::{TraceEnd, TraceFailure, TraceMode, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
 
@@ -116,9 +117,7 @@ pub(super) fn split_input(input: Option<&str>) -> (Value, Value) {
 
 /// Deletes a trace that has not ended.
 pub(in crate::repo) async fn forget_unfinished(conn: &mut Conn, id: Uuid) -> Result<(), StoreError> {
-    let open = traces::table
-        .find(id.to_string())
-        .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]));
+    let open = traces::table.find(id.to_string()).filter(traces::status.eq_any(UNFINISHED));
     on!(conn, c => diesel::delete(open).execute(c).await)?;
     Ok(())
 }

@@ -20,6 +20,7 @@ mod scan;
 mod statement;
 mod status;
 mod traffic;
+mod unfinished;
 mod waiting;
 
 use std::sync::Arc;

@@ -12,16 +12,12 @@ use super::model::QueueShares;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::RowKey;
-use crate::repo::traces::read::LenientTimestamp;
+use crate::repo::traces::unfinished::{UNFINISHED, UnfinishedColumns, to_unfinished_run, unfinished_columns};
 use crate::repo::traces::{TraceStatus, UnfinishedRun};
 use crate::schema::{queue_turns, traces};
 
 /// The statuses of a row that waits.
 pub(super) const WAITING: [&str; 2] = [TraceStatus::Scheduled.name(), TraceStatus::Waiting.name()];
-
-/// The statuses of a row that a node took and has not ended.
-const TAKEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
 /// Condition of the rows that take a share, with that of their index as text: with bound values, the planner could not
 /// know that the index holds them all. Work in a later attempt takes the share of that attempt, whose row is another one.
@@ -143,52 +139,20 @@ async fn record_turn(conn: &mut Conn, channel: &str, key: &str) -> Result<(), St
     Ok(())
 }
 
-type Columns = (
-    (String, Option<String>, bool),
-    Option<String>,
-    String,
-    Option<String>,
-    LenientTimestamp,
-    Option<String>,
-    i64,
-);
-
 /// Loads those of the rows that belong to `node` and have not ended.
 async fn load(conn: &mut Conn, node: &str, ids: &[String]) -> Result<Vec<UnfinishedRun>, StoreError> {
-    let rows: Vec<Columns> = on!(conn, c => {
+    let rows: Vec<UnfinishedColumns> = on!(conn, c => {
         traces::table
-            .select((
-                (traces::id, traces::attempt_of, traces::queue_channel.is_not_null()),
-                traces::channel_id,
-                traces::channel,
-                traces::input_json,
-                traces::created_at,
-                traces::owner,
-                traces::recoveries,
-            ))
+            .select(unfinished_columns!())
             .filter(traces::id.eq_any(ids))
             .filter(traces::owner.eq(node))
-            .filter(traces::status.eq_any(TAKEN))
+            .filter(traces::status.eq_any(UNFINISHED))
             .load(c)
             .await
     })?;
-    let run = |columns: Columns| {
-        let ((id, attempt_of, is_shared), channel_id, channel, input_json, created_at, owner, recoveries) =
-            columns;
-        let key = RowKey { created_at: created_at.0.unwrap_or_default(), id };
-        let id = Uuid::try_parse(&key.id).ok()?;
-        let attempt_of = attempt_of.and_then(|work| Uuid::try_parse(&work).ok());
-        Some(UnfinishedRun {
-            key,
-            id,
-            channel_id,
-            channel,
-            attempt_of,
-            input_json,
-            owner,
-            recoveries,
-            is_shared,
-        })
+    let run = |columns: UnfinishedColumns| {
+        let created_at = columns.4.0.unwrap_or_default();
+        to_unfinished_run(columns, created_at)
     };
     Ok(rows.into_iter().filter_map(run).collect())
 }

@@ -16,6 +16,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::channel_pauses::hold_pause;
 use crate::repo::traces::read::LenientTimestamp;
+use crate::repo::traces::unfinished::UNFINISHED;
 use crate::repo::traces::{Ownership, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
 
@@ -160,7 +161,7 @@ pub(super) async fn put_back(
     };
     let owned = traces::table
         .find(id.to_string())
-        .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]))
+        .filter(traces::status.eq_any(UNFINISHED))
         .filter(traces::owner.eq(&*claim.owner))
         .filter(traces::recoveries.eq(claim.recoveries));
     let waits = (
