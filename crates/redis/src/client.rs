@@ -126,12 +126,13 @@ impl RedisClient {
             };
             match redirect {
                 Some(Redirect::Moved(place)) => {
-                    let former = std::mem::replace(&mut server, self.server(&place));
-                    self.shared.topology.lock().assign(slot..=slot, &server);
+                    let holder = self.shared.topology.lock().assign(slot..=slot, &place, &self.shared.seed);
+                    let former = std::mem::replace(&mut server, holder);
                     self.read_slots(&former).await;
                 }
                 Some(Redirect::Ask(place)) => {
-                    let answer = self.server(&place).query_asking(command).await;
+                    let importer = self.shared.topology.lock().server(&place, &self.shared.seed);
+                    let answer = importer.query_asking(command).await;
                     return answer.map_err(|error| error.failure);
                 }
                 None => {
@@ -158,20 +159,15 @@ impl RedisClient {
         connected.or_else(|| other().filter(|_| seed.is_failing())).unwrap_or(seed).clone()
     }
 
-    /// Returns the client of a server of the Redis Cluster.
-    fn server(&self, place: &ServerPlace) -> ServerClient {
-        let mut topology = self.shared.topology.lock();
-        let server = topology.servers.entry(place.clone());
-        server.or_insert_with(|| self.shared.seed.sibling(place)).clone()
-    }
-
-    /// Reads the server of each slot. What a server does not list is learned from redirections.
+    /// Reads the server of each slot. What a server does not list is learned from redirections. A server that has no
+    /// slot any more is left: others may have its place later, and its connection is of no use.
     async fn read_slots(&self, from: &ServerClient) {
         let Ok(answer) = from.query::<Value>(cmd("CLUSTER").arg("SLOTS")).await else { return };
+        let mut topology = self.shared.topology.lock();
         for SlotRange { first, last, place } in SlotRange::read_all(&answer) {
-            let server = self.server(&place);
-            self.shared.topology.lock().assign(first..=last, &server);
+            topology.assign(first..=last, &place, &self.shared.seed);
         }
+        topology.retain_servers_with_slots();
     }
 
     /// Forgets which slots a server has that does not answer: another one may have taken them over.
@@ -184,13 +180,31 @@ impl RedisClient {
 }
 
 impl Topology {
-    fn assign(&mut self, slots: impl Iterator<Item = u16>, server: &ServerClient) {
+    /// Returns the client of a server, made as a sibling of `seed` if there is none.
+    fn server(&mut self, place: &ServerPlace, seed: &ServerClient) -> ServerClient {
+        self.servers.entry(place.clone()).or_insert_with(|| seed.sibling(place)).clone()
+    }
+
+    /// Gives slots to a server, and returns its client.
+    fn assign(
+        &mut self,
+        slots: impl Iterator<Item = u16>,
+        place: &ServerPlace,
+        seed: &ServerClient,
+    ) -> ServerClient {
+        let server = self.server(place, seed);
         self.slots.resize(usize::from(SLOTS), None);
         for slot in slots {
             if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
                 *slot = Some(server.clone());
             }
         }
+        server
+    }
+
+    fn retain_servers_with_slots(&mut self) {
+        let Self { servers, slots } = self;
+        servers.retain(|_, server| slots.iter().flatten().any(|other| other.is_same(server)));
     }
 
     /// Returns a key of [`check_writable`](RedisClient::check_writable) in a slot of a server.
@@ -223,5 +237,30 @@ async fn ping(server: &ServerClient) -> Result<(), RedisFailure> {
 impl fmt::Debug for RedisClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisClient").field("target", self.shared.seed.target()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_outbound::Trust;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn server_without_slots_is_left() {
+        let target = RedisTarget::new("redis://seed.example", true).unwrap();
+        let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
+        let seed = ServerClient::new(target, outbound, Handle::current(), Duration::from_secs(1));
+        let place = |port| ServerPlace { host: "10.0.0.1".to_owned(), port };
+        let mut topology = Topology::default();
+        topology.assign(0..=99, &place(1), &seed);
+        let second = topology.assign(100..=199, &place(2), &seed);
+        topology.server(&place(3), &seed);
+        topology.retain_servers_with_slots();
+        assert_eq!(topology.servers.len(), 2, "the third one has no slot");
+        topology.assign(0..=99, &place(2), &seed);
+        topology.retain_servers_with_slots();
+        assert_eq!(topology.servers.keys().collect::<Vec<_>>(), [&place(2)]);
+        assert!(topology.servers_with_slots().iter().all(|server| server.is_same(&second)));
     }
 }
