@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use svc_api::DataEnvelope;
-use svc_model::{AuditAction, ServiceError};
+use svc_model::{AuditAction, CANCELLED_OCCURRENCE, ServiceError};
 use svc_registry::{FailedOccurrence, PreparedReport};
 use svc_store::{Mutation, OccurrenceCancel, OccurrenceRecord, TraceRecord, TraceStatus};
 use tokio::time::{Instant, sleep};
@@ -25,9 +25,6 @@ use crate::state::AppState;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two looks for the end.
 const LOOK: Duration = Duration::from_millis(25);
-
-/// Error of the report of a cancelled occurrence.
-const CANCELLED: &str = "the occurrence was cancelled";
 
 /// `POST /traces/{id}/cancel`: 200 once the work has ended, 202 if it has not within two seconds.
 pub(super) async fn cancel_trace(
@@ -128,7 +125,7 @@ async fn prepare_report(state: &AppState, id: &str) -> Result<Option<PreparedRep
         channel_id: &occurrence.row.channel_id,
         channel_name: &occurrence.row.channel_name,
         trace_id: occurrence.trace_id.as_deref().and_then(|id| id.parse().ok()),
-        error: CANCELLED,
+        error: CANCELLED_OCCURRENCE,
     };
     Ok(state.serving.registry.prepare_report(failed).await)
 }

@@ -4,12 +4,10 @@ use serde_json::{Map, Value, json};
 use svc_auth::SignInOutcome;
 use svc_engine::{Message, Redaction};
 use svc_model::MASK;
+use svc_model::mask::CREDENTIAL_HEADERS;
 
 use crate::body::CloudEvents;
 use crate::request::{DataRequest, Ingress};
-
-/// Headers that carry credentials: their names stay visible, their values do not.
-const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
 /// Longest cookie value that is passed on, in bytes.
 const MAX_COOKIE: usize = 4096;
@@ -197,7 +195,7 @@ fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) ->
 
 /// Returns `true` for a header that carries a credential: one of those that usually do, or `own`, that of the channel.
 pub(crate) fn carries_credential(name: &str, own: Option<&str>) -> bool {
-    CREDENTIALS.contains(&name) || own == Some(name)
+    CREDENTIAL_HEADERS.contains(&name) || own == Some(name)
 }
 
 /// Returns the headers of the metadata without the masked ones: a mask distinguishes no callers.

@@ -103,7 +103,7 @@ pub use path::Path;
 pub use recording::{
     AnsweredCall, CallMatch, CallRecording, DrawnValue, DropPath, FollowedRun, MetadataReads,
     RecordedCallError, RecordingMode, RecordingOptions, RecordingResult, ReplayReport, RunRecording,
-    RunRecordingEnd, Unrecorded,
+    RunRecordingEnd, SECRET_STAND_IN, Unrecorded,
 };
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};

@@ -69,7 +69,7 @@ pub use package::{
     check_package_version,
 };
 pub use route::{RequestPath, RoutePattern};
-pub use run_end::{Cancellation, InFlightCall, RunEnd};
+pub use run_end::{CANCELLED_OCCURRENCE, CANCELLED_WORK, Cancellation, InFlightCall, RunEnd};
 pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};

@@ -13,6 +13,9 @@ pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 /// The text that replaces a masked value.
 pub const MASK: &str = "******";
 
+/// Headers of a message that carry credentials: their names stay visible, their values are masked.
+pub const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+
 /// URL schemes of secret references.
 const SCHEMES: [&str; 3] = ["env://", "file://", "vault://"];
 

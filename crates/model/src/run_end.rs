@@ -5,6 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+/// Error of accepted work that was cancelled, in its dead letter and in its report.
+pub const CANCELLED_WORK: &str = "the work was cancelled";
+
+/// Error of the report of a cancelled occurrence.
+pub const CANCELLED_OCCURRENCE: &str = "the occurrence was cancelled";
+
 /// The end of a run, from the engine to traces, the ledger and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunEnd {

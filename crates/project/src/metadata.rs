@@ -1,6 +1,7 @@
 //! The metadata of an offline run, checked and completed as the ingress of a channel would do.
 
 use serde_json::{Map, Value};
+use svc_model::mask::CREDENTIAL_HEADERS;
 use svc_model::{FieldError, MASK};
 
 /// Metadata that holds texts by name.
@@ -8,9 +9,6 @@ const TEXTS: [&str; 4] = ["headers", "params", "query", "cookies"];
 
 /// Metadata that is a text.
 const NAMES: [&str; 3] = ["channel", "http_method", "body_encoding"];
-
-/// Headers that carry credentials: their names stay visible, their values do not.
-const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
 /// Checks the metadata of an offline run and returns it as a workflow sees it: header names in lower case,
 /// credentials masked, records of earlier failures dropped. Paths begin at `at`.
@@ -76,7 +74,7 @@ fn visible_headers(headers: Map<String, Value>) -> Map<String, Value> {
     let mut visible: Map<String, Value> = Map::new();
     for (name, value) in headers {
         let name = name.to_ascii_lowercase();
-        let is_credential = CREDENTIALS.contains(&name.as_str());
+        let is_credential = CREDENTIAL_HEADERS.contains(&name.as_str());
         let value = if is_credential { MASK.into() } else { value };
         match (visible.get_mut(&name), value) {
             (Some(Value::String(present)), Value::String(more)) if !is_credential => {

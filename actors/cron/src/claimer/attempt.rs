@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement, Singleton, Trigger};
-use svc_model::{Cancellation as _, ErrorGroup, ErrorReason, FailureFacts, RunEnd};
+use svc_model::{CANCELLED_OCCURRENCE, Cancellation as _, ErrorGroup, ErrorReason, FailureFacts, RunEnd};
 use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
@@ -23,8 +23,6 @@ use crate::shared::CronShared;
 
 /// Time for which a write is retried while the database is away.
 const OFFERED: Duration = Duration::from_secs(30);
-/// Error of the report of a cancelled occurrence.
-pub(super) const CANCELLED: &str = "the occurrence was cancelled";
 
 /// One execution of a claimed occurrence.
 pub(super) struct CronAttempt {
@@ -233,7 +231,7 @@ impl CronAttempt {
     async fn end_cancelled(&self, slot: Option<&HeldSlot>, began: bool) {
         let trace_id = began.then_some(self.trace_id);
         let report = match self.cancellation.reports() {
-            true => self.prepare_report(trace_id, CANCELLED).await,
+            true => self.prepare_report(trace_id, CANCELLED_OCCURRENCE).await,
             false => None,
         };
         let end = trace_id.map(|id| TraceEnd::cancelled(id, None));

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use slog::warn;
+use svc_model::CANCELLED_OCCURRENCE;
 use svc_registry::FailedOccurrence;
 use svc_store::{CancelStep, OccurrenceCancel, OpenOccurrenceCancel, StoreError};
 use tokio::time::sleep;
 
-use super::attempt::CANCELLED;
 use super::attempt_pool::AttemptPool;
 use crate::backoff::retry_delay;
 use crate::shared::CronShared;
@@ -86,7 +86,7 @@ async fn prepare_report(
         channel_id: &occurrence.row.channel_id,
         channel_name: &occurrence.row.channel_name,
         trace_id: occurrence.trace_id.as_deref().and_then(|id| id.parse().ok()),
-        error: CANCELLED,
+        error: CANCELLED_OCCURRENCE,
     };
     Ok(shared.registry.prepare_report(failed).await)
 }

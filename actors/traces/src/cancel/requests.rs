@@ -7,9 +7,6 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
-/// Error of the report of cancelled work.
-pub(crate) const CANCELLED: &str = "the work was cancelled";
-
 /// The runs of this node that are to be cancelled, by the ids of their traces. Usually none: a look at it then costs one
 /// read of a number.
 #[derive(Debug)]

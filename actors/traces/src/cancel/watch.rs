@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use slog::warn;
+use svc_model::CANCELLED_WORK;
 use svc_store::{CancelEffect, CancelFailure, CancelOrder, CancelStep, OpenCancel, StoreError};
 use tokio::time::sleep;
 
 use crate::backoff::DATABASE_BACKOFF;
-use crate::cancel::requests::{CANCELLED, CancelRequests};
+use crate::cancel::requests::CancelRequests;
 use crate::input;
 use crate::job::Job;
 use crate::report::{self, FailureReport};
@@ -127,7 +128,7 @@ impl CancelWatch {
         let Some(target) = FailureReport::find_target(&job, &*self.worker.runner).await else {
             return Ok(none);
         };
-        let report = FailureReport::for_job(&job, None, target).into_job(CANCELLED);
+        let report = FailureReport::for_job(&job, None, target).into_job(CANCELLED_WORK);
         Ok(CancelFailure { max_retries, report: report::row(&report, None).ok().map(Box::new) })
     }
 }

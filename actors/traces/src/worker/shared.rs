@@ -9,7 +9,7 @@ use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_cluster::nodes::NodeHandle;
-use svc_model::{Cancellation, ErrorReason, WorkflowVersion};
+use svc_model::{CANCELLED_WORK, Cancellation, ErrorReason, WorkflowVersion};
 use svc_store::{CancelledEnd, KillStep, Ownership, StoreError, TraceFailure};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::ambiguity::{wait_until_known, wait_until_known_as_failed};
 use crate::backoff::DATABASE_BACKOFF;
 use crate::cancel::job_cancellation::JobCancellation;
-use crate::cancel::requests::{CANCELLED, CancelRequests};
+use crate::cancel::requests::CancelRequests;
 use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
 use crate::job::{AttemptHold, Job, JobFailure, JobKey, JobOutcome, JobResult, Runner};
@@ -434,7 +434,9 @@ impl WorkerShared {
                 (failure.id, &failure.ownership, failure.error_message.as_str(), &mut failure.report)
             }
             // Kept only if the order to cancel asks for it.
-            AttemptOutcome::Cancelled(run) => (run.end.id, &run.end.ownership, CANCELLED, &mut run.report),
+            AttemptOutcome::Cancelled(run) => {
+                (run.end.id, &run.end.ownership, CANCELLED_WORK, &mut run.report)
+            }
             _ => return None,
         };
         let owner = ownership.as_ref().map(|claim| Arc::clone(&claim.owner));

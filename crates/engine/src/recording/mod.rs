@@ -22,6 +22,7 @@ pub(crate) use call::{RecordableCall, innermost_index};
 pub(crate) use drawn::{DrawScope, draw_value};
 pub use filter::{DropPath, MetadataReads};
 pub(crate) use recorder::{ReplayedCall, RunRecorder};
+pub use stand_ins::SECRET_STAND_IN;
 pub(crate) use stand_ins::SecretStandIns;
 
 /// A recorded run.

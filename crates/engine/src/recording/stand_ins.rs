@@ -8,8 +8,8 @@ use super::RunRecording;
 use crate::operators::DeclaredSecrets;
 use crate::redaction::Redaction;
 
-/// The only member of a stand-in.
-const STAND_IN: &str = "$secret";
+/// The only member of the object that replaces a secret in a recording.
+pub const SECRET_STAND_IN: &str = "$secret";
 
 /// A shorter secret is found in any text by accident.
 const SHORT: usize = 4;
@@ -67,7 +67,7 @@ impl<'s> SecretStandIns<'s> {
             _ => None,
         };
         if let Some(name) = name {
-            *value = json!({ STAND_IN: name });
+            *value = json!({ SECRET_STAND_IN: name });
         }
     }
 

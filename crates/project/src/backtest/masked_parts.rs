@@ -1,17 +1,15 @@
 //! The parts that a recording masks: they are not compared.
 
 use serde_json::Value;
+use svc_engine::SECRET_STAND_IN;
 use svc_model::MASK;
-
-/// The only member of the object that replaces a secret.
-const STAND_IN: &str = "$secret";
 
 /// Puts what the recording masks in the place of what the run has there. If the recording lacks sources, the run may
 /// have nothing there; otherwise the version no longer writes it.
 pub(super) fn adopt_masked(before: &Value, after: &mut Value, lacks_sources: bool) {
     match (before, after) {
         (Value::String(text), after) if text.contains(MASK) => *after = before.clone(),
-        (Value::Object(one), after) if one.len() == 1 && one.contains_key(STAND_IN) => {
+        (Value::Object(one), after) if one.len() == 1 && one.contains_key(SECRET_STAND_IN) => {
             *after = before.clone()
         }
         (Value::Object(one), Value::Object(other)) => {

@@ -6,7 +6,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_ordered_id;
-use svc_model::{ErrorGroup, FailureFacts};
+use svc_model::{CANCELLED_WORK, ErrorGroup, FailureFacts};
 use uuid::Uuid;
 
 use super::model::{CancelFailure, CancelledEnd, CancelledRun};
@@ -17,9 +17,6 @@ use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::end::split_input;
 use crate::repo::traces::{TraceEnd, TraceStatus, attempts};
 use crate::schema::{trace_dlq, traces};
-
-/// Error message of the dead letter of cancelled work.
-const CANCELLED: &str = "the work was cancelled";
 
 /// Ends rows that no node runs: that of work, and that of its attempt.
 pub(super) async fn end_now(conn: &mut Conn, ids: &[String]) -> Result<(), StoreError> {
@@ -93,7 +90,7 @@ pub(super) async fn leave_failure(
             .first(c)
             .await
     })?;
-    let facts = FailureFacts { channel: &channel, message: CANCELLED, ..FailureFacts::default() };
+    let facts = FailureFacts { channel: &channel, message: CANCELLED_WORK, ..FailureFacts::default() };
     let group = Arc::new(ErrorGroup::new(facts));
     TraceWrite::Group(Arc::clone(&group)).apply(conn).await?;
     let (payload, metadata) = split_input(input.as_deref());
@@ -103,7 +100,7 @@ pub(super) async fn leave_failure(
         trace_dlq::channel.eq(channel),
         trace_dlq::payload_json.eq(payload.to_string()),
         trace_dlq::metadata_json.eq(metadata.to_string()),
-        trace_dlq::error_message.eq(CANCELLED),
+        trace_dlq::error_message.eq(CANCELLED_WORK),
         trace_dlq::retry_count.eq(failure.max_retries),
         trace_dlq::max_retries.eq(failure.max_retries),
         trace_dlq::next_retry_at.eq(Now),
