@@ -6,7 +6,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 use svc_model::config::split_recorded_path;
-use svc_model::mask::{MASK, looks_secret};
+use svc_model::mask::{CREDENTIAL_HEADERS, MASK, looks_secret};
 
 use super::{RecordedCallError, RunRecording};
 use crate::redaction::Redaction;
@@ -17,8 +17,8 @@ const BY_NAME: [&str; 3] = ["headers", "cookies", "auth"];
 /// Members of the metadata that every recording has, if they are there.
 const ALWAYS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", RUN];
 
-/// Headers that hold credentials although their names do not say so.
-const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+/// The header of an answer that holds credentials although its name does not say so.
+const SET_COOKIE: &str = "set-cookie";
 
 /// The member with the facts that a credential proves, and its member with the claims of a token.
 const AUTH: &str = "auth";
@@ -147,7 +147,8 @@ fn mask_members(value: &mut Value, masked: &mut Vec<Value>) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask_members(item, masked)),
         Value::Object(members) => {
             for (name, member) in members {
-                let is_header = CREDENTIAL_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+                let header = name.to_ascii_lowercase();
+                let is_header = CREDENTIAL_HEADERS.contains(&header.as_str()) || header == SET_COOKIE;
                 match is_header || looks_secret(name) {
                     true => mask_credential(member, masked),
                     false => mask_members(member, masked),
