@@ -121,6 +121,9 @@ impl StatusCount<'_> {
         }
         let most = MOST_COUNTED.saturating_add(attempts.unwrap_or_default());
         statement.push(format!(" LIMIT {most}) counted"));
+        if most != MOST_COUNTED {
+            statement.prepare_each_time();
+        }
         statement
     }
 

@@ -118,7 +118,8 @@ impl KeyScan {
             of_part: format!("LIMIT {reach}"),
             limit: format!("LIMIT {most} OFFSET {}", self.page.offset),
         };
-        let statement = self.merge(conn.backend(), &merge);
+        let mut statement = self.merge(conn.backend(), &merge);
+        statement.prepare_for_page(self.page);
         let keys = load(conn, statement).await?;
         Ok(FoundKeys::cut(keys, self.page.limit, end))
     }
@@ -323,6 +324,7 @@ impl SortedScan {
         scan.push_conditions(&mut statement, conn.backend(), &merge);
         let most = scan.page.limit.saturating_add(1);
         statement.push(format!("{} LIMIT {most} OFFSET {}", scan.order("", KEY), scan.page.offset));
+        statement.prepare_for_page(scan.page);
         let keys = load(conn, statement).await?;
         Ok(Some(FoundKeys::cut(keys, scan.page.limit, None)))
     }

@@ -6,7 +6,7 @@
 
 use diesel::sql_types::{Text, Timestamp as TimestampType};
 use diesel_async::RunQueryDsl;
-use svc_model::Timestamp;
+use svc_model::{Page, Timestamp};
 
 use crate::config::Backend;
 use crate::conn::{Conn, on};
@@ -83,6 +83,8 @@ impl MergedRows {
             (Parts::Channels(parts), Backend::Postgres) => self.join_channels(parts),
         };
         statement.push(self.order());
+        // One row more than a page has.
+        statement.prepare_for_page(Page { limit: self.limit.saturating_sub(1), offset: 0 });
         Ok(on!(conn, c => statement.load(c).await)?)
     }
 
