@@ -132,7 +132,8 @@ pub(super) async fn recent(conn: &mut Conn, minutes: u32, limit: usize) -> Resul
     let sums = format!(
         "SELECT error_group, CAST(sum(failures) AS BIGINT) FROM error_counts WHERE minute >= {first} GROUP BY error_group"
     );
-    let query = ComposedQuery::<(Text, BigInt)>::new(sums);
+    let mut query = ComposedQuery::<(Text, BigInt)>::new(sums);
+    query.prepare_each_time();
     let mut sums: Vec<(String, i64)> = on!(conn, c => query.load(c).await)?;
     let (total, failures) =
         (i64::try_from(sums.len()).unwrap_or(i64::MAX), sums.iter().map(|(_, sum)| sum).sum());
