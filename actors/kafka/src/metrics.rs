@@ -1,5 +1,9 @@
 //! The metrics of Kafka ingress.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -58,6 +62,8 @@ pub(crate) enum RetryReason {
 }
 
 impl RetryReason {
+    const ALL: [Self; 3] = [Self::Failed, Self::Deferred, Self::DeadLetterWrite];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -74,6 +80,8 @@ pub struct KafkaMetrics {
     lag: Family<PartitionLabels, Gauge>,
     records: Family<OutcomeLabels, Counter>,
     retries: Family<RetryLabels, Counter>,
+    /// The topics that have series of records and retries, which end when no channel takes their records any more.
+    counted: Arc<Mutex<BTreeSet<String>>>,
     pub(crate) degraded: Gauge,
     pub(crate) assigned: Gauge,
     pub(crate) rebalances: Counter,
@@ -113,13 +121,13 @@ impl KafkaMetrics {
     }
 
     pub(crate) fn count_records(&self, topic: &str, settled: SettledAs, count: usize) {
-        let labels = OutcomeLabels { topic: topic.to_owned(), outcome: settled.name() };
-        self.records.get_or_create(&labels).inc_by(count as u64);
+        self.records.get_or_create(&outcome_labels(topic, settled)).inc_by(count as u64);
+        self.remember(topic);
     }
 
     pub(crate) fn count_retry(&self, topic: &str, reason: RetryReason) {
-        let labels = RetryLabels { topic: topic.to_owned(), reason: reason.name() };
-        self.retries.get_or_create(&labels).inc();
+        self.retries.get_or_create(&retry_labels(topic, reason)).inc();
+        self.remember(topic);
     }
 
     pub(crate) fn record_lag(&self, topic: &str, partition: i32, lag: i64) {
@@ -133,10 +141,42 @@ impl KafkaMetrics {
         }
     }
 
+    /// Drops the series of the topics that `is_kept` does not accept.
+    pub(crate) fn retain_topics(&self, is_kept: impl Fn(&str) -> bool) {
+        self.counted.lock().retain(|topic| {
+            let is_kept = is_kept(topic);
+            if !is_kept {
+                for settled in SettledAs::ALL {
+                    self.records.remove(&outcome_labels(topic, settled));
+                }
+                for reason in RetryReason::ALL {
+                    self.retries.remove(&retry_labels(topic, reason));
+                }
+            }
+            is_kept
+        });
+    }
+
+    /// Remembers a topic once it has series.
+    fn remember(&self, topic: &str) {
+        let mut counted = self.counted.lock();
+        if !counted.contains(topic) {
+            counted.insert(topic.to_owned());
+        }
+    }
+
     /// Drops the series of a partition that this node does not read any more.
     pub(crate) fn forget_partition(&self, topic: &str, partition: i32) {
         self.lag.remove(&PartitionLabels { topic: topic.to_owned(), partition });
     }
+}
+
+fn outcome_labels(topic: &str, settled: SettledAs) -> OutcomeLabels {
+    OutcomeLabels { topic: topic.to_owned(), outcome: settled.name() }
+}
+
+fn retry_labels(topic: &str, reason: RetryReason) -> RetryLabels {
+    RetryLabels { topic: topic.to_owned(), reason: reason.name() }
 }
 
 #[cfg(test)]
@@ -144,6 +184,24 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
+
+    #[test]
+    fn series_of_a_topic_end_with_its_route() {
+        let metrics = KafkaMetrics::default();
+        for topic in ["orders", "gone"] {
+            metrics.count_records(topic, SettledAs::Completed, 1);
+            metrics.count_retry(topic, RetryReason::Deferred);
+        }
+        metrics.retain_topics(|topic| topic == "orders");
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for family in ["kafka_records_total", "kafka_record_retries_total"] {
+            assert!(text.contains(&format!("{family}{{topic=\"orders\"")), "{family}: {text}");
+        }
+        assert!(!text.contains("gone"), "{text}");
+    }
 
     #[test]
     fn outcomes_are_shown_before_the_first_record() {

@@ -62,6 +62,9 @@ impl GroupReconciler {
                 self.shared.routes.store(Arc::new(map));
             }
             let is_done = self.reconcile_groups(groups).await;
+            let routes = self.shared.routes.load();
+            self.shared.metrics.retain_topics(|topic| routes.route(topic).is_some());
+            drop(routes);
             tokio::select! {
                 changed = generations.changed() => if changed.is_err() { return },
                 () = sleep(START_AGAIN), if !is_done => {}
