@@ -12,6 +12,7 @@ use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
 use super::request_body::{NoBody, require_known_keys};
 use super::response::data_response;
+use super::traces::mask_address;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -109,7 +110,17 @@ fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
 
 fn to_detail(letter: DeadLetter) -> DeadLetterDetail {
     let DeadLetter { row, payload_json, metadata_json } = letter;
-    DeadLetterDetail { summary: to_summary(row), payload_json, metadata_json }
+    DeadLetterDetail {
+        summary: to_summary(row),
+        payload_json,
+        metadata_json: visible_metadata(metadata_json),
+    }
+}
+
+/// Returns the metadata of a request with the secrets of its address masked, else word for word.
+fn visible_metadata(metadata_json: String) -> String {
+    let Ok(mut metadata) = serde_json::from_str::<Value>(&metadata_json) else { return metadata_json };
+    if mask_address(&mut metadata) { metadata.to_string() } else { metadata_json }
 }
 
 /// Reads the body of a purge.
@@ -130,6 +141,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn metadata_shows_no_secret_of_its_address() {
+        let metadata = json!({"headers": {}, "query": {"api_key": "canary", "page": "2"}}).to_string();
+        let shown: Value = serde_json::from_str(&visible_metadata(metadata)).unwrap();
+        assert_eq!(shown, json!({"headers": {}, "query": {"api_key": "******", "page": "2"}}));
+        let plain = r#"{ "query": {"page": "2"} }"#;
+        assert_eq!(visible_metadata(plain.into()), plain, "word for word");
+    }
 
     #[test]
     fn a_purge_names_its_age_in_whole_hours() {

@@ -7,6 +7,7 @@ use actix_web::web::{Data, Path};
 use serde_json::{Map, Value};
 use svc_api::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_contract::remove_response_control;
+use svc_model::mask::{MASK, looks_secret};
 use svc_model::{AuditResource, ServiceError, Timestamp};
 use svc_store::{TraceAttempt, TraceMode, TraceRecord, TraceRow, TraceStatus};
 
@@ -207,6 +208,9 @@ fn visible_message(mut message: Value) -> Value {
 /// Returns an execution trace with the visible part of its snapshots, and with its input, from which a test case is
 /// made.
 fn visible_steps(mut trace: Value) -> Value {
+    if let Some(request) = trace.pointer_mut("/input/request") {
+        mask_address(request);
+    }
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
             strip_context(snapshot);
@@ -215,6 +219,20 @@ fn visible_steps(mut trace: Value) -> Value {
         strip_changes(step);
     }
     trace
+}
+
+/// Masks values of an address whose names suggest a secret: some callers send their key in a query. Returns `true` if
+/// there was one.
+pub(super) fn mask_address(metadata: &mut Value) -> bool {
+    let mut is_masked = false;
+    for part in ["query", "params"] {
+        let Some(Value::Object(values)) = metadata.get_mut(part) else { continue };
+        for (_, value) in values.iter_mut().filter(|(name, _)| looks_secret(name)) {
+            *value = MASK.into();
+            is_masked = true;
+        }
+    }
+    is_masked
 }
 
 fn members(array: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
@@ -393,6 +411,18 @@ mod tests {
         assert_eq!((&shown["completed_at"], shown.get("error")), (&json!("2026-01-01T00:00:00Z"), None));
         assert_eq!((&shown["channel_id"], &shown["duration_ms"]), (&Value::Null, &json!(1.5)));
         assert_eq!(shown.get("started_at"), None, "what is not known is absent");
+    }
+
+    #[test]
+    fn input_of_trace_shows_no_secret_of_its_address() {
+        let request =
+            json!({"query": {"api_key": "canary", "page": "2"}, "params": {"token": "canary", "id": "7"}});
+        let steps = json!({"input": {"payload": {"key": "mine"}, "request": request}, "steps": []});
+        let shown = operator_view(record("completed", None, Some(&steps.to_string())));
+        let input = &shown["task_trace_json"]["input"];
+        let masked =
+            json!({"query": {"api_key": "******", "page": "2"}, "params": {"token": "******", "id": "7"}});
+        assert_eq!((&input["payload"], &input["request"]), (&json!({"key": "mine"}), &masked));
     }
 
     #[test]
