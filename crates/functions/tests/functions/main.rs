@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod authoring;
+mod caches;
 mod claims;
 mod hashes;
 mod loads;

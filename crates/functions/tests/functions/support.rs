@@ -9,6 +9,7 @@ use svc_auth::{Jwks, KeySet, KeySets};
 use svc_engine::{
     CompileSecrets, Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome, TaskError, TraceOptions,
 };
+use svc_functions::CacheInvalidation;
 use svc_model::{FieldCode, LifecycleStatus, Timestamp, WorkflowChecks as _, WorkflowContent};
 use svc_secrets::EnvironmentResolver;
 
@@ -57,6 +58,12 @@ impl std::ops::Deref for Bench {
     fn deref(&self) -> &Engine {
         &self.engine
     }
+}
+
+/// Returns an engine without variables that makes the answers of these caches stale.
+pub(crate) fn engine_over(caches: Arc<dyn CacheInvalidation>) -> Bench {
+    let engine = svc_functions::register(Engine::builder(), Arc::new(Sets(None)), caches).build();
+    Bench { engine, variables: Vec::new() }
 }
 
 pub(crate) fn engine_with(variables: &[(&str, &str)], sets: Sets) -> Bench {
