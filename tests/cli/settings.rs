@@ -179,6 +179,14 @@ fn comments_of_the_file_stay_and_mistakes_are_named() {
     assert_eq!(cli.ok(&["config", "get", "server_url"]), "http://a:1\n");
     assert!(cli.fails(&["config", "set-server", "nonsense"], 1).contains("no server address"));
     cli.fails(&["config", "set", "default_output", "xml"], 2);
+    for (setting, value, why) in [
+        ("api_key_header", "X Key", "the name of the key's header is empty, or holds a character"),
+        ("api_key", "a\nb", "the key cannot be sent in a header: it holds a line break"),
+    ] {
+        assert!(cli.fails(&["config", "set", setting, value], 1).contains(why), "{setting}");
+    }
+    let error = cli.fails(&["send", "orders", "-d", "{}", "--header", "X Tenant: a"], 1);
+    assert!(error.contains("the name of the header is empty, or holds a character"), "{error}");
 
     std::fs::write(&path, "server = \"http://a:1\"\n").unwrap();
     let error = cli.fails(&["health"], 1);

@@ -17,11 +17,12 @@ impl ApiKey {
     /// Makes a credential of a key. It is sent as `Authorization: Bearer`, or as it is in the header that is named.
     ///
     /// # Errors
-    /// [`ClientError::HeaderText`] when the key or the name cannot be sent in a header.
+    /// [`ClientError::HeaderName`] when the name is none; [`ClientError::HeaderText`] when the key cannot be sent in a
+    /// header.
     pub fn new(key: &str, header: Option<&str>) -> Result<Self, ClientError> {
         let name = header.map_or(Ok(AUTHORIZATION), |name| {
             HeaderName::try_from(name)
-                .map_err(|_| ClientError::HeaderText { item: "name of the key's header" })
+                .map_err(|_| ClientError::HeaderName { item: "the name of the key's header" })
         })?;
         let text = if name == AUTHORIZATION { format!("Bearer {key}") } else { key.to_owned() };
         let value = HeaderValue::try_from(text).map_err(|_| ClientError::HeaderText { item: "key" });

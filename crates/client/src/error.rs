@@ -33,6 +33,12 @@ pub enum ClientError {
         /// The cause and the remedy.
         cause: String,
     },
+    /// A text cannot be the name of a header.
+    #[error("{item} is empty, or holds a character that the name of a header cannot have, such as a space")]
+    HeaderName {
+        /// The text.
+        item: &'static str,
+    },
     /// A value holds characters that a header cannot.
     #[error("the {item} cannot be sent in a header: it holds a line break or another control character")]
     HeaderText {

@@ -106,11 +106,13 @@ impl ApiRequest {
     /// Adds a header.
     ///
     /// # Errors
-    /// [`ClientError::HeaderText`] when the name or the value cannot be sent in a header.
+    /// [`ClientError::HeaderName`] when the name is none; [`ClientError::HeaderText`] when the value cannot be sent in a
+    /// header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ClientError> {
-        let refused = || ClientError::HeaderText { item: "header" };
-        let name = HeaderName::try_from(name).map_err(|_| refused())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| refused())?;
+        let nameless = |_| ClientError::HeaderName { item: "the name of the header" };
+        let name = HeaderName::try_from(name).map_err(nameless)?;
+        let refused = |_| ClientError::HeaderText { item: "value of the header" };
+        let mut value = HeaderValue::try_from(value).map_err(refused)?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
         Ok(self)

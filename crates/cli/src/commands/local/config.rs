@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, builder::PossibleValuesParser};
 use serde_json::{Map, Value, json};
-use svc_client::ServerAddress;
+use svc_client::{ApiKey, ServerAddress};
 
 use crate::config_file::{SETTINGS, UserConfig};
 use crate::environment::Environment;
@@ -151,6 +151,8 @@ fn set(file: &mut UserConfig, name: &str, value: &str) -> Result<(), CliError> {
     if !value.is_empty() {
         match name {
             "server_url" => value.parse::<ServerAddress>().map(|_| ())?,
+            "api_key" => ApiKey::new(value, None).map(|_| ())?,
+            "api_key_header" => ApiKey::new("", Some(value)).map(|_| ())?,
             "default_output" => parse_format(value).map(|_| ()).map_err(CliError::Usage)?,
             _ => {}
         }
