@@ -5,6 +5,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table, presets,
 };
 use serde_json::{Number, Value};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::text::{member, plain, printable};
 
@@ -173,7 +174,7 @@ impl FittedColumns {
 
     fn least_width(&self, rows: &[Value]) -> usize {
         let least = |column: &TableColumn| {
-            let lengths = rows.iter().map(|row| column.text(row, self.is_compact).chars().count());
+            let lengths = rows.iter().map(|row| column.text(row, self.is_compact).width());
             let content = lengths.max().unwrap_or(0);
             let content = match (column.kind, column.is_movable) {
                 (CellKind::Text, true) => content.min(SENTENCE_WIDTH),
@@ -192,13 +193,24 @@ impl FittedColumns {
         let present = self.below.iter().filter(|column| !is_empty(member(row, column.path)));
         let line = |column: &TableColumn| {
             let text = format!("{}{} {}", " ".repeat(GAP.into()), column.title, column.text(row, true));
-            match text.chars().count() > width {
-                true => text.chars().take(width.saturating_sub(1)).chain(['…', '\n']).collect(),
-                false => text + "\n",
-            }
+            cut(text, width) + "\n"
         };
         present.map(line).collect()
     }
+}
+
+/// Returns a text that takes at most `width` columns of a terminal; some characters take two.
+fn cut(text: String, width: usize) -> String {
+    if text.width() <= width {
+        return text;
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |letter: &char| {
+        let rest = left.checked_sub(letter.width().unwrap_or(0));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// Returns the members of an object below each other: a nested one as JSON below its name, any other after it. No line is
@@ -206,12 +218,12 @@ impl FittedColumns {
 pub(super) fn record(object: &Value, style: TableStyle) -> String {
     let members: Vec<_> = object.as_object().into_iter().flatten().collect();
     let flat = members.iter().filter(|(_, value)| !is_nested(value));
-    let width = flat.map(|(name, _)| printable(name).chars().count()).max().unwrap_or(0);
+    let width = flat.map(|(name, _)| printable(name).width()).max().unwrap_or(0);
     let gap = usize::from(GAP);
     let mut text = String::new();
     for (name, value) in members {
         let name = printable(name);
-        let padding = " ".repeat((width + gap).saturating_sub(name.chars().count()));
+        let padding = " ".repeat((width + gap).saturating_sub(name.width()));
         let name = if style.is_colored { format!("\u{1b}[1m{name}\u{1b}[0m") } else { name };
         let line = if is_nested(value) {
             format!("{name}\n{}", indent(&pretty(value), gap))
@@ -400,6 +412,10 @@ mod tests {
         assert_eq!(lines[2], "  ERROR the connection was refused by the other side, which…");
         assert!(lines[3].starts_with('b') && narrow.left_out.is_empty(), "{}", narrow.text);
         assert_eq!(ERRORS.render(&rows, PLAIN).text.lines().count(), 3);
+        let wide = [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "error": "悪い値です。".repeat(9)})];
+        let wide = ERRORS.render(&wide, TableStyle { columns: Some(60), is_colored: false }).text;
+        let below = wide.lines().nth(2).unwrap();
+        assert!((59..=60).contains(&below.width()) && below.ends_with('…'), "{wide}");
         let empty = [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "error": ""})];
         let empty = ERRORS.render(&empty, TableStyle { columns: Some(40), is_colored: false });
         assert_eq!(empty.text.lines().count(), 2, "{}", empty.text);
