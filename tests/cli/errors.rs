@@ -147,6 +147,7 @@ fn unusable_files_are_named_with_their_cause() {
         (&["workflows", "import", "-f", "file/a.json"], "file/a.json", "Not a directory"),
         (&["send", "orders", "--jsonl", "-f", "absent.jsonl"], "absent.jsonl", "No such file or directory"),
         (&["health", "--ca-file", "absent.pem"], "absent.pem", "No such file or directory"),
+        (&["health", "--ca-file", "file"], "file", "no certificate is in it"),
         (&["man", "file"], "file", "File exists"),
     ] {
         let error = cli.fails(args, 1);

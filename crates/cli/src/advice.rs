@@ -39,7 +39,10 @@ fn key_advice(has_key: bool) -> String {
 
 /// Returns the remedy of a connection that was not made, by the cause.
 fn connection_advice(cause: &str) -> &'static str {
-    if cause.contains("certificate") {
+    let is_timely = !cause.contains("xpired") && !cause.contains("alid yet");
+    if cause.contains("certificate") && !is_timely {
+        "the server runs; renew its certificate, or correct the clock of this machine"
+    } else if cause.contains("certificate") {
         "the server runs; its certificate must be for the name in its address, and of an authority that this machine, \
          SSL_CERT_FILE or --ca-file names"
     } else {
@@ -63,6 +66,11 @@ mod tests {
     fn refused_certificate_is_no_missing_server() {
         let advice = connection_advice("invalid peer certificate: UnknownIssuer");
         assert!(advice.contains("SSL_CERT_FILE"), "{advice}");
+        for cause in
+            ["invalid peer certificate: Expired", "invalid peer certificate: certificate not valid yet"]
+        {
+            assert!(connection_advice(cause).contains("renew its certificate"), "{cause}");
+        }
         assert!(connection_advice("tcp connect error: Connection refused").starts_with("start the server"));
     }
 

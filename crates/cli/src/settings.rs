@@ -69,7 +69,7 @@ impl Settings {
         client.timeout = Duration::from_secs(globals.request_timeout);
         client.user_agent = concat!("svc-cli/", env!("CARGO_PKG_VERSION")).to_owned();
         if let Some(path) = &globals.ca_file {
-            client.trust = Trust::Only(read(path)?);
+            client.trust = read_anchors(path)?;
         }
         if let (Some(certificate), Some(key)) = (&globals.client_cert, &globals.client_key) {
             client.identity = Some(ClientIdentity { certificate: read(certificate)?, key: read(key)? });
@@ -92,6 +92,15 @@ impl Settings {
 
 fn read(path: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(path).map_err(|source| CliError::File { path: path.to_owned(), source })
+}
+
+fn read_anchors(path: &Path) -> Result<Trust, CliError> {
+    let pem = read(path)?;
+    if !pem.contains("-----BEGIN CERTIFICATE-----") {
+        let cause = "no certificate is in it; name a PEM file with those of authorities";
+        return Err(input_error(&path.display().to_string(), cause));
+    }
+    Ok(Trust::Only(pem))
 }
 
 /// Returns the form of results.
