@@ -6,8 +6,12 @@ const BASE: &str = " /api/v1/admin/";
 const METHODS: [&str; 3] = ["GET", "PATCH", "POST"];
 /// The body by which the server recommends to begin a split, and the option of the command.
 const SPLIT: (&str, &str) = (r#" and {"status": "active", "rollout_percentage": 10}"#, " --rollout 10");
-/// The member of a body by which the server recommends to end a rollout that moves by itself, and the option.
-const OVERRIDE: (&str, &str) = (r#"add "override": true"#, "add --override");
+/// Members of bodies and parameters that the server recommends, and the options that send them.
+const OPTIONS: [(&str, &str); 3] = [
+    (r#"add "override": true"#, "add --override"),
+    (r#"send "all": true"#, "add --all"),
+    ("delete it with ?force=true", "delete it with --force"),
+];
 
 /// Replaces the requests that a text recommends by commands.
 pub(crate) fn as_commands(text: &str) -> String {
@@ -34,7 +38,7 @@ pub(crate) fn as_commands(text: &str) -> String {
             }
         }
     }
-    (written + rest).replace(OVERRIDE.0, OVERRIDE.1)
+    OPTIONS.iter().fold(written + rest, |text, (request, option)| text.replace(request, option))
 }
 
 /// Returns the arguments of the command that makes a request.
@@ -109,6 +113,11 @@ mod tests {
             (
                 "see /api/v1/admin/traces and POST /api/v1/admin/engine/reload",
                 "see /api/v1/admin/traces and 'svc-cli engine reload'",
+            ),
+            ("to act on all of them, send \"all\": true", "to act on all of them, add --all"),
+            (
+                "change them first, or delete it with ?force=true",
+                "change them first, or delete it with --force",
             ),
             ("nothing of the kind", "nothing of the kind"),
         ] {
