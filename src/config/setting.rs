@@ -239,7 +239,8 @@ pub(crate) fn read_scalar<T: Scalar>(value: &toml::Value) -> Result<T, String> {
 pub(crate) fn describe_value(value: &toml::Value) -> String {
     match value {
         toml::Value::Integer(number) => number.to_string(),
-        toml::Value::Float(number) => number.to_string(),
+        // A whole one keeps its point, which is what is wrong with it.
+        toml::Value::Float(number) => format!("{number:?}"),
         toml::Value::Boolean(truth) => truth.to_string(),
         toml::Value::String(_) => "another string".to_owned(),
         toml::Value::Array(_) => "an array".to_owned(),

@@ -89,6 +89,7 @@ fn unknown_keys_of_file_name_the_nearest() {
 fn wrong_type_is_refused_without_telling_a_string() {
     for (text, problem) in [
         ("server.port = 70000", "server.port: expected a whole number from 0 to 65535, found 70000"),
+        ("server.port = 80.0", "server.port: expected a whole number from 0 to 65535, found 80.0"),
         (
             "server.port = \"80\"",
             "server.port: expected a whole number from 0 to 65535, found another string",
