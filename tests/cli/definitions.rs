@@ -72,6 +72,19 @@ fn deletion_of_what_is_used_needs_force() {
 }
 
 #[test]
+fn every_id_is_done_though_nobody_reads() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    for id in ["a", "b", "c"] {
+        cli.ok(&["workflows", "create", "-d", &echo_workflow(id).to_string()]);
+    }
+    assert_eq!(cli.run_unread(&["workflows", "activate", "a", "b", "c"], ""), 0);
+    assert_eq!(cli.ok(&["workflows", "list", "--status", "active", "-q"]).lines().count(), 3);
+    assert_eq!(cli.run_unread(&["workflows", "delete", "a", "absent", "b", "c", "--yes"], ""), 1);
+    assert_eq!(cli.ok(&["workflows", "list", "-q"]), "");
+}
+
+#[test]
 fn several_ids_are_done_and_each_failure_told() {
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -131,6 +131,17 @@ fn list_of_traces_goes_on_behind_its_cursor() {
 }
 
 #[test]
+fn every_line_is_sent_though_nobody_reads() {
+    let (_server, cli) = serving();
+    let lines = "{}\n".repeat(30);
+    assert_eq!(cli.run_unread(&["send", "a", "--async", "--jsonl", "--stdin", "-q"], &lines), 0);
+    let sent = cli.json(&["traces", "list", "--channel", "a", "--include-total", "--limit", "1"]);
+    assert_eq!(sent["total"], 30);
+    let failing = cli.run_unread(&["send", "a", "--async", "--jsonl", "--stdin", "-q"], "{}\nno JSON\n");
+    assert_eq!(failing, 1);
+}
+
+#[test]
 fn live_tail_shows_what_comes() {
     let (_server, cli) = serving();
     cli.ok(&["send", "a", "-d", r#"{"before": true}"#]);

@@ -78,6 +78,16 @@ impl CliClient {
         CliRun { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 
+    /// Runs the client while nobody reads its output, and returns its exit code.
+    pub(crate) fn run_unread(&self, args: &[&str], input: &str) -> i32 {
+        let mut command = self.command(args);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = piped.spawn().unwrap();
+        drop(child.stdout.take());
+        let _unread = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait().unwrap().code().unwrap()
+    }
+
     /// Runs the client and expects success.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let run = self.run(args);

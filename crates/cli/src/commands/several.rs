@@ -23,7 +23,7 @@ impl IdsArgs {
     ///
     /// # Errors
     /// The error itself if there is one id; otherwise each is printed with its fields and its remedy, and
-    /// [`CliError::Partial`] counts them.
+    /// [`CliError::Partial`] counts them. An output that cannot be written ends nothing.
     pub(super) async fn for_each(
         &self,
         context: &CommandContext,
@@ -32,11 +32,12 @@ impl IdsArgs {
         if let [id] = self.ids.as_slice() {
             return command(id).await;
         }
-        let (mut failed, mut worst) = (0, 0);
+        let (mut failed, mut worst, mut unwritten) = (0, 0, None);
         for id in &self.ids {
             match command(id).await {
                 Ok(code) => worst = worst.max(code),
-                Err(error @ CliError::Output { .. }) => return Err(error),
+                // The others are done though nobody reads of it.
+                Err(error @ CliError::Output { .. }) => unwritten = Some(error),
                 Err(error) => {
                     failed += 1;
                     let is_verbose = context.output.is_verbose;
@@ -44,8 +45,9 @@ impl IdsArgs {
                 }
             }
         }
-        match failed {
-            0 => Ok(worst),
+        match (failed, unwritten) {
+            (0, Some(error)) if error.exit_code() >= worst => Err(error),
+            (0, _) => Ok(worst),
             _ => Err(CliError::Partial(format!("{failed} of {} failed", self.ids.len()))),
         }
     }

@@ -116,7 +116,7 @@ impl EntityGroup {
     ) -> Result<u8, CliError> {
         let answer = totals.answer();
         let report = &answer["data"];
-        if context.output.is_table() {
+        let text = if context.output.is_table() {
             let count = |name: &str| plain(&report[name]);
             let verb = if args.dry_run { "would be imported" } else { "imported" };
             let line = format!(
@@ -133,12 +133,15 @@ impl EntityGroup {
             } else {
                 context.output.list(&answer, &rows, &RESULTS)?
             };
-            context.output.print(&format!("{table}{line}"))?;
+            format!("{table}{line}")
         } else {
-            context.output.print(&context.output.list(&answer, &totals.results, &RESULTS)?)?;
-        }
-        match report["failed"].as_u64() {
-            Some(0) => Ok(0),
+            context.output.list(&answer, &totals.results, &RESULTS)?
+        };
+        let written = context.output.print(&text);
+        match (report["failed"].as_u64(), written) {
+            (Some(0), written) => written.map(|()| 0),
+            // A reader that has gone makes no success of a failure.
+            (_, Err(error)) if error.exit_code() != 0 => Err(error),
             _ => {
                 totals.errors.iter().filter(|_| !context.output.is_table()).for_each(|error| {
                     context.output.tell(&format!(

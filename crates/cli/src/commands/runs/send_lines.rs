@@ -30,14 +30,16 @@ pub(super) async fn send_lines(
         async move { (number, exchange(request, context).await) }
     });
     let mut answers = stream::iter(exchanges).buffered(concurrency);
-    let (mut sent, mut failed) = (0_usize, 0_usize);
+    let (mut sent, mut failed, mut unwritten) = (0_usize, 0_usize, None);
     while let Some((number, result)) = answers.next().await {
         match result {
             Ok(response) => {
                 sent += 1;
-                // A bar on the same terminal is drawn again below the line.
-                if !context.output.is_table() {
-                    progress.suspend(|| context.output.print(&answer_line(&response, context)))?;
+                // The others are sent though nobody reads of it.
+                if !context.output.is_table() && unwritten.is_none() {
+                    // A bar on the same terminal is drawn again below the line.
+                    let line = answer_line(&response, context);
+                    unwritten = progress.suspend(|| context.output.print(&line)).err();
                 }
             }
             Err(error) => {
@@ -50,12 +52,12 @@ pub(super) async fn send_lines(
     }
     drop(progress);
     if context.output.is_table() {
-        context.output.print(&format!("{sent} sent, {failed} failed\n"))?;
+        unwritten = context.output.print(&format!("{sent} sent, {failed} failed\n")).err();
     }
-    if failed > 0 {
-        Err(CliError::Partial(format!("{failed} of {} messages failed", lines.len())))
-    } else {
-        Ok(0)
+    match unwritten {
+        _ if failed > 0 => Err(CliError::Partial(format!("{failed} of {} messages failed", lines.len()))),
+        Some(error) => Err(error),
+        None => Ok(0),
     }
 }
 
