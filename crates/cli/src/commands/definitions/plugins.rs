@@ -109,14 +109,24 @@ async fn push(directory: &Path, activate: bool, context: &CommandContext) -> Res
     let place = directory.display().to_string();
     let uploads = PluginUpload::read(directory)
         .map_err(|problems| CliError::Input { place, cause: problems.join("; ") })?;
+    let mut unwritten = None;
     for upload in &uploads {
         let answer = upload_draft(upload, context).await?;
-        PLUGINS.show_change(&answer, "Uploaded", context)?;
+        unwritten = go_on(PLUGINS.show_change(&answer, "Uploaded", context))?.or(unwritten);
         if activate {
-            change_status(&upload.name, "active", "Activated", context).await?;
+            let shown = change_status(&upload.name, "active", "Activated", context).await;
+            unwritten = go_on(shown)?.or(unwritten);
         }
     }
-    Ok(0)
+    unwritten.map_or(Ok(0), Err)
+}
+
+/// Puts an output that cannot be written aside: the others are uploaded though nobody reads of it.
+fn go_on(shown: Result<u8, CliError>) -> Result<Option<CliError>, CliError> {
+    match shown {
+        Err(error @ CliError::Output { .. }) => Ok(Some(error)),
+        shown => shown.map(|_| None),
+    }
 }
 
 /// Replaces the draft of a plugin, or creates the plugin with its first one.
