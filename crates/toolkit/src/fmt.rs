@@ -28,8 +28,10 @@ pub struct FmtArgs {
 pub(crate) fn fmt(args: &FmtArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let (files, failed_paths) = find_all(&args.paths, err)?;
     let (mut changed, mut failed) = (0, failed_paths);
-    for file in &files {
-        match format_file(file, args.check) {
+    // All are written before one is named: a reader that goes away leaves no file as it was.
+    let outcomes: Vec<_> = files.iter().map(|file| (file, format_file(file, args.check))).collect();
+    for (file, outcome) in outcomes {
+        match outcome {
             Ok(false) => {}
             Ok(true) => {
                 changed += 1;
@@ -166,6 +168,31 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(link.is_symlink() && root.path().read_dir().unwrap().count() == 3);
         assert_eq!(run(&[root.path()], true).0, EXIT_OK);
+    }
+
+    /// An output whose reader has gone.
+    struct ClosedPipe;
+
+    impl Write for ClosedPipe {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_file_is_formatted_though_nobody_reads() {
+        let root = tempfile::tempdir().unwrap();
+        let files = ["a.json", "b.json"].map(|name| root.path().join(name));
+        files.iter().for_each(|file| fs::write(file, "{\"name\":\"x\"}").unwrap());
+        let args = FmtArgs { paths: vec![root.path().to_path_buf()], check: false };
+        assert!(fmt(&args, &mut ClosedPipe, &mut Vec::new()).is_err());
+        for file in &files {
+            assert_eq!(fs::read_to_string(file).unwrap(), "{\n  \"name\": \"x\"\n}\n");
+        }
     }
 
     #[test]
