@@ -117,7 +117,9 @@ fn details(context: &RequestContext, headers: &HeaderMap) -> Map<String, Value> 
     details.insert(request_id.into(), context.id.as_str().into());
     details.insert(client_ip.into(), context.client_ip.to_string().into());
     for (key, name) in [(user_agent, USER_AGENT), (change_context, CHANGE_CONTEXT)] {
-        if let Some(text) = headers.get(name).and_then(|value| value.to_str().ok()) {
+        if let Some(value) = headers.get(name) {
+            // Names of people and teams are not ASCII everywhere.
+            let text = String::from_utf8_lossy(value.as_bytes());
             details.insert(key.into(), text.chars().take(AUDIT_TEXT).collect::<String>().into());
         }
     }

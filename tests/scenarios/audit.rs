@@ -16,6 +16,16 @@ fn details(row: &Value) -> Value {
 }
 
 #[test]
+fn change_context_in_any_language_is_kept() {
+    let server = launch().start().unwrap();
+    let context = "M\u{fc}ller: \u{8a02}\u{6b63}";
+    let mut client = server.client().with_header("x-svc-change-context", context);
+    client.json("POST", &format!("{ADMIN}/workflows"), &echo_workflow("w")).unwrap();
+    let log = client.get(&format!("{ADMIN}/audit-logs")).unwrap().json();
+    assert_eq!(details(&log["data"][0])["change_context"], context);
+}
+
+#[test]
 fn every_mutation_has_its_row_with_principal_and_details() {
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
