@@ -194,6 +194,20 @@ fn comments_of_the_file_stay_and_mistakes_are_named() {
 }
 
 #[test]
+fn settings_kept_elsewhere_are_changed_there() {
+    let cli = CliClient::new();
+    let (link, kept) = (cli.home().join(".svc/config.toml"), cli.home().join("kept.toml"));
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::fs::write(&kept, "server_url = \"http://a:1\"\n").unwrap();
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    cli.ok(&["config", "set", "api_key", "secret-of-mine"]);
+    assert!(link.is_symlink());
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(text, "server_url = \"http://a:1\"\napi_key = \"secret-of-mine\"\n");
+    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn key_in_clear_to_another_machine_is_warned_of() {
     let run = CliClient::new().run(&[
         "health",

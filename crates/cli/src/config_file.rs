@@ -60,9 +60,11 @@ impl UserConfig {
     fn save(&self) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let temporary = directory.join(format!(".config.toml.{}", std::process::id()));
+        // A link to a file that is kept elsewhere stays a link.
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let temporary = path.with_file_name(format!(".config.toml.{}", std::process::id()));
         let written = write_private(&temporary, &self.document.to_string())
-            .and_then(|()| fs::rename(&temporary, &self.path));
+            .and_then(|()| fs::rename(&temporary, &path));
         if written.is_err() {
             // The error of the write is the one to report.
             let _kept = fs::remove_file(&temporary);
