@@ -27,6 +27,7 @@ fn workflow_lives_from_creation_to_deletion() {
     cli.ok(&["workflows", "activate", "w", "-p", "25"]);
     let shares = "Workflow 'w': version 2 serves 50 %, version 1 serves 50 %.\n";
     assert_eq!(cli.ok(&["workflows", "rollout", "w", "-p", "50"]), shares);
+    assert_eq!(cli.ok(&["rollout", "watch", "w", "-q"]), "-\n", "no rollout moves by itself");
     assert!(cli.ok(&["workflows", "versions", "w"]).contains("ROLLOUT"));
     assert_eq!(cli.ok(&["workflows", "versions", "w", "-q"]), "2\n1\n");
     assert_eq!(cli.json(&["workflows", "dependencies", "w"])["data"]["workflow_id"], "w");

@@ -9,7 +9,7 @@ use svc_client::ApiRequest;
 use super::workflows::{WORKFLOWS, parse_object};
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
-use crate::output::printable;
+use crate::output::{plain, printable};
 
 /// Time between two looks of `watch`.
 const POLL: Duration = Duration::from_secs(2);
@@ -89,17 +89,20 @@ async fn order(id: &str, body: &Value, done: &str, context: &CommandContext) -> 
 }
 
 async fn watch(id: &str, once: bool, context: &CommandContext) -> Result<u8, CliError> {
-    let mut shown = Value::Null;
+    let mut shown = String::new();
     loop {
         let answer = context.fetch(&ApiRequest::get(WORKFLOWS.path(&[id, "rollout"]))).await?;
         let rollout = &answer["data"];
-        if *rollout != shown {
-            let text = match context.output.is_table() {
-                true => format!("{}\n", describe(rollout)),
-                false => context.output.document(&answer)?,
-            };
+        let text = if context.output.is_quiet {
+            format!("{}\n", plain(&rollout["canary"]["state"]))
+        } else if context.output.is_table() {
+            format!("{}\n", describe(rollout))
+        } else {
+            context.output.document(&answer)?
+        };
+        if text != shown {
             context.output.print(&text)?;
-            shown = rollout.clone();
+            shown = text;
         }
         let state = rollout["canary"]["state"].as_str().unwrap_or_default();
         if once || !matches!(state, "watching" | "paused") {
