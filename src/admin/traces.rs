@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn input_of_trace_shows_no_secret_of_its_address() {
+    fn trace_input_masks_secrets_of_its_address() {
         let request =
             json!({"query": {"api_key": "canary", "page": "2"}, "params": {"token": "canary", "id": "7"}});
         let steps = json!({"input": {"payload": {"key": "mine"}, "request": request}, "steps": []});
