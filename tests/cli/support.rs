@@ -78,7 +78,7 @@ impl CliClient {
         CliRun { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Runs the client while nobody reads its output, and returns its exit code.
+    /// Runs the client without a reader of its output, and returns its exit code.
     pub(crate) fn run_unread(&self, args: &[&str], input: &str) -> i32 {
         let mut command = self.command(args);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

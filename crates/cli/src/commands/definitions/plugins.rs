@@ -121,7 +121,7 @@ async fn push(directory: &Path, activate: bool, context: &CommandContext) -> Res
     unwritten.map_or(Ok(0), Err)
 }
 
-/// Puts an output that cannot be written aside: the others are uploaded though nobody reads of it.
+/// Puts aside an output that cannot be written: the others are uploaded without a reader.
 fn go_on(shown: Result<u8, CliError>) -> Result<Option<CliError>, CliError> {
     match shown {
         Err(error @ CliError::Output { .. }) => Ok(Some(error)),
