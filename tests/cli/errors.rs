@@ -76,10 +76,18 @@ fn server_of_another_version_and_other_programs_are_told() {
     let run = CliClient::new().run(&["health", "--server", &address]);
     assert!(run.code == 1 && run.err.contains("9.9.9") && run.err.contains("admin keys alone"), "{run:?}");
 
-    let foreign = Upstream::start(|_| UpstreamReply::new(200, "<html>hello</html>")).unwrap();
-    let address = format!("http://{}", foreign.address());
-    let error = CliClient::new().fails(&["workflows", "list", "--server", &address], 1);
-    assert!(error.contains("does not have the expected shape"), "{error}");
+    for answer in ["<html>hello</html>", r#"{"status": "up"}"#, "[]"] {
+        let foreign = Upstream::start(move |_| UpstreamReply::new(200, answer)).unwrap();
+        let address = format!("http://{}", foreign.address());
+        for args in [["workflows", "list"], ["engine", "reload"]] {
+            let error = CliClient::new().fails(&[&args[..], &["--server", address.as_str()][..]].concat(), 1);
+            assert!(error.contains("does not have the expected shape"), "{answer}: {error}");
+        }
+    }
+    let odd = Upstream::start(|_| UpstreamReply::new(200, r#"{"data": [1, null, "x", {}]}"#)).unwrap();
+    let address = format!("http://{}", odd.address());
+    let rows = CliClient::new().ok(&["kafka", "partitions", "-q", "--server", &address]);
+    assert_eq!(rows.lines().count(), 1, "{rows}");
 }
 
 #[test]

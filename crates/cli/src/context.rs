@@ -1,7 +1,7 @@
 //! The surroundings of a running command: the client, the output, the questions.
 
 use serde_json::Value;
-use svc_client::{ApiRequest, ApiResponse, Client, ClientError};
+use svc_client::{ADMIN_BASE, ApiRequest, ApiResponse, Client, ClientError};
 use tokio::time::Instant;
 
 use crate::confirmation;
@@ -34,9 +34,15 @@ impl CommandContext {
         Ok(result?)
     }
 
-    /// Sends a request and parses its answer.
+    /// Sends a request and parses its answer, which has a member `data` if it is one of the admin API.
     pub(crate) async fn fetch(&self, request: &ApiRequest) -> Result<Value, CliError> {
-        Ok(self.send(request).await?.json()?)
+        let response = self.send(request).await?;
+        let answer: Value = response.json()?;
+        if request.to_string().contains(ADMIN_BASE) && answer.get("data").is_none() {
+            // JSON of another program: the error names what is missing.
+            response.data::<Value>()?;
+        }
+        Ok(answer)
     }
 
     /// Sends a request once and returns its answer, whatever its status.

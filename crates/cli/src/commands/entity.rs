@@ -208,9 +208,9 @@ pub(super) async fn as_named(id: &str) -> Result<String, CliError> {
     Ok(id.to_owned())
 }
 
-/// Returns the rows of an answer.
+/// Returns the rows of an answer, which are objects.
 pub(super) fn rows(answer: &Value) -> Vec<Value> {
-    answer["data"].as_array().cloned().unwrap_or_default()
+    answer["data"].as_array().into_iter().flatten().filter(|row| row.is_object()).cloned().collect()
 }
 
 /// Shows a page of a list. `what` names its rows.
