@@ -38,7 +38,7 @@ pub(crate) fn as_commands(text: &str) -> String {
             }
         }
     }
-    OPTIONS.iter().fold(written + rest, |text, (request, option)| text.replace(request, option))
+    OPTIONS.iter().fold(written + rest, |text, &(request, option)| text.replace(request, option))
 }
 
 /// Returns the arguments of the command that makes a request.
