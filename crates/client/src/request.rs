@@ -106,8 +106,7 @@ impl ApiRequest {
     /// Adds a header.
     ///
     /// # Errors
-    /// [`ClientError::HeaderName`] when the name is none; [`ClientError::HeaderText`] when the value cannot be sent in a
-    /// header.
+    /// [`ClientError::HeaderName`] when the name is none; [`ClientError::HeaderText`] when the value cannot be sent so.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ClientError> {
         let nameless = |_| ClientError::HeaderName { item: "the name of the header" };
         let name = HeaderName::try_from(name).map_err(nameless)?;
