@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use svc_model::{heap_bytes, heap_bytes_of_members};
 
 use crate::job::Job;
-
-/// Bytes counted for each value or key in addition to its text.
-const NODE_BYTES: usize = 32;
 
 #[derive(Serialize)]
 struct InputText<'a> {
@@ -51,23 +49,9 @@ pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> 
     serde_json::to_string(&InputText { data: payload, metadata, bucket: *bucket, retry, trace_headers })
 }
 
-/// Estimates the bytes that a waiting job holds: the length of its texts plus 32 for every value and key.
+/// Returns the bytes that the payload and the metadata of a waiting job take in memory.
 pub(crate) fn held_bytes(job: &Job) -> usize {
-    job.metadata.iter().fold(value_bytes(&job.payload), |sum, (key, value)| {
-        sum.saturating_add(NODE_BYTES + key.len()).saturating_add(value_bytes(value))
-    })
-}
-
-fn value_bytes(value: &Value) -> usize {
-    NODE_BYTES
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(value_bytes).sum(),
-            Value::Object(members) => {
-                members.iter().map(|(key, member)| NODE_BYTES + key.len() + value_bytes(member)).sum()
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        }
+    heap_bytes(&job.payload).saturating_add(heap_bytes_of_members(&job.metadata))
 }
 
 /// Parses the stored input.

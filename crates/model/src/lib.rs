@@ -27,6 +27,7 @@ pub mod id;
 mod key;
 pub mod lifecycle;
 pub mod mask;
+mod memory;
 mod metrics;
 mod package;
 pub mod rollout;
@@ -63,6 +64,7 @@ pub use http::token::{is_token, is_token_byte};
 pub use http::uri_reference::is_uri_reference;
 pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};
+pub use memory::{heap_bytes, heap_bytes_of_members};
 pub use metrics::DURATION_BUCKETS;
 pub use package::{
     MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState, check_package_name,

@@ -16,7 +16,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
-use svc_model::ServiceError;
+use svc_model::{ServiceError, heap_bytes};
 use svc_transport::FIELD_BYTES;
 
 /// Bytes counted for a message in addition to its head and its body: its facts and the state of its run.
@@ -148,7 +148,7 @@ impl BytesPermit {
     /// # Errors
     /// Those of [`grow`](Self::grow).
     pub(crate) fn grow_for_run(&mut self, raw: usize, parsed: Option<&Value>) -> Result<(), ServiceError> {
-        let values = parsed.map_or(0, svc_engine::value_bytes);
+        let values = parsed.map_or(0, heap_bytes);
         self.grow(MESSAGE_BYTES + raw.saturating_mul(3).saturating_add(values.saturating_mul(2)))
     }
 }
@@ -192,6 +192,17 @@ mod tests {
         assert_eq!((bytes.used_bytes(), bytes.0.refused.get()), (2 * FIELD_BYTES, 0));
         drop(held);
         assert_eq!(bytes.used_bytes(), 0);
+    }
+
+    #[test]
+    fn nested_lists_count_with_the_room_they_reserve() {
+        let text = format!("[{}[]]", "[[[[]]]],".repeat(1000));
+        let parsed: Value = serde_json::from_str(&text).unwrap();
+        let bytes = InFlightBytes::new(0);
+        let mut permit = bytes.permit();
+        permit.grow_for_run(text.len(), Some(&parsed)).unwrap();
+        // Three lists with room for four values, held by the body and by the copy of a task.
+        assert!(bytes.used_bytes() > 2 * 3000 * 4 * size_of::<Value>(), "{}", bytes.used_bytes());
     }
 
     #[test]

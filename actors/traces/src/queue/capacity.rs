@@ -110,8 +110,7 @@ impl QueueCapacity {
 
     /// Reserves the bytes first: a place that is taken and given back would wake the caller that waits for it.
     fn try_reserve_for_earlier(self: &Arc<Self>, bytes: usize) -> Option<QueueSlot> {
-        let alone = || self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        if !grow(&self.bytes, bytes, self.most_bytes) && !alone() {
+        if !grow(&self.bytes, bytes, self.most_bytes) && !self.take_alone(bytes) {
             return None;
         }
         if !grow(&self.jobs, 1, self.most_jobs) {
@@ -121,6 +120,11 @@ impl QueueCapacity {
         let mut slot = self.slot();
         slot.record_bytes(bytes);
         Some(slot)
+    }
+
+    /// Takes bytes, however many, if nobody holds any.
+    fn take_alone(&self, bytes: usize) -> bool {
+        self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Waits until at most half of the capacity is taken, even if only for a moment. Of several callers, one returns for
@@ -160,13 +164,15 @@ impl QueueCapacity {
 }
 
 impl QueueSlot {
-    /// Adds the bytes of the job.
+    /// Adds the bytes of the job. A job larger than the limit gets in when it is the only one and no earlier one waits
+    /// for room: it would be refused for ever otherwise.
     ///
     /// # Errors
     /// [`QueueRejection::Memory`] if they exceed the limit.
     pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<(), QueueRejection> {
-        let most = self.slots.most_bytes.saturating_sub(self.slots.owed_bytes.load(Ordering::SeqCst));
-        if !grow(&self.slots.bytes, bytes, most) {
+        let owed = self.slots.owed_bytes.load(Ordering::SeqCst);
+        let most = self.slots.most_bytes.saturating_sub(owed);
+        if !grow(&self.slots.bytes, bytes, most) && !(owed == 0 && self.slots.take_alone(bytes)) {
             return Err(QueueRejection::Memory);
         }
         self.record_bytes(bytes);
@@ -332,6 +338,10 @@ mod tests {
         assert!(slots.reserve_for_earlier(1).now_or_never().is_none());
         drop(slot);
         assert_eq!(small.add_bytes(1), Ok(()));
+        let mut large = slots.reserve().unwrap();
+        assert_eq!(large.add_bytes(50), Err(QueueRejection::Memory));
+        drop(small);
+        assert_eq!(large.add_bytes(50), Ok(()), "a submission, too");
     }
 
     #[test]

@@ -134,19 +134,31 @@ fn sequential_clients_are_slowed_down_not_refused() {
 #[test]
 fn the_bytes_of_what_waits_or_runs_are_bounded() {
     run(async |world| {
-        let process = world.start(|settings| settings.queue.max_memory_bytes = 3000).await;
-        let large = json!({ "do": "wait", "text": "x".repeat(1000) });
+        let process = world.start(|settings| settings.queue.max_memory_bytes = 30_000).await;
+        let large = json!({ "do": "wait", "text": "x".repeat(10_000) });
         process.submit(large.clone()).await.unwrap();
         process.submit(large.clone()).await.unwrap();
         let refused = process.submit(large.clone()).await.unwrap_err();
         assert_eq!((refused.status(), refused.retry_after()), (503, Some(1)));
         assert_eq!(process.metric(r#"trace_queue_rejected_total{reason="memory"}"#), 1.0);
         let bytes = process.metric("trace_queue_memory_bytes");
-        assert!((2000.0..3000.0).contains(&bytes), "{bytes}");
+        assert!((20_000.0..30_000.0).contains(&bytes), "{bytes}");
         process.submit(json!({})).await.expect("a small one has room");
         process.runner.open();
         wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
         process.submit(large).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn brackets_count_with_the_memory_they_take() {
+    run(async |world| {
+        let process = world.start(|settings| settings.queue.max_memory_bytes = 100_000).await;
+        process.submit(json!({ "do": "wait" })).await.unwrap();
+        // 200 times three lists with room for four values each, of a text of two kilobytes.
+        let nested = serde_json::from_str(&format!("[{}[]]", "[[[[]]]],".repeat(200))).unwrap();
+        assert_eq!(process.submit(nested).await.unwrap_err().status(), 503);
+        process.runner.open();
     });
 }
 
