@@ -48,6 +48,7 @@ const LONGEST_START: Duration = Duration::from_secs(5);
 /// Pause between two looks for it.
 const START_POLL: Duration = Duration::from_millis(10);
 
+const CACHE_CONTROL: &str = "cache-control";
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
 /// The worker id of this thread, once the registry knows the thread; until then any worker's actor serves.
@@ -187,7 +188,21 @@ async fn answer_request(
         add_location(request, &context, &resolution, has_params, &mut answer);
     }
     write_accepted_form(&mut answer, request.headers());
+    keep_private(request.method(), &resolution, &mut answer);
     Ok(to_http_response(answer))
+}
+
+/// Keeps what is answered under a credential out of caches that others share, unless the workflow says how it is cached.
+/// The only credential that caches know of is `Authorization`.
+fn keep_private(method: &Method, resolution: &Resolution, answer: &mut ChannelResponse) {
+    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
+    let is_cacheable = *method == Method::GET || *method == Method::HEAD;
+    if is_cacheable
+        && compiled.is_some_and(|compiled| compiled.asks_for_credentials())
+        && answer.headers.iter().all(|(name, _)| name != CACHE_CONTROL)
+    {
+        answer.headers.push((CACHE_CONTROL.to_owned(), "private".to_owned()));
+    }
 }
 
 /// Holds the answer to a guess back.

@@ -427,7 +427,7 @@ impl Exchange {
             headers.replace(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
             headers.replace(REFERRER_POLICY, CONSOLE_REFERRER);
         }
-        if self.plane == Plane::Admin {
+        if matches!(self.plane, Plane::Admin | Plane::Operational("/health" | "/metrics")) {
             headers.set(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         self.state.edge.cors.write_headers(self.cors.clone(), self.has_own_origins, &mut headers);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
-use crate::support::{channel, echo, error, launch, serve_with, start};
+use crate::support::{channel, echo, echo_workflow, error, launch, serve_with, start};
 
 /// Tasks that answer as the payload says.
 fn shaping() -> Value {
@@ -39,6 +39,39 @@ fn shaped_answer_sets_several_cookies_and_header_lines() {
     assert_eq!(values(&visit, "link"), ["</a>; rel=next", "</b>; rel=prev"]);
     let plain = client.json("POST", "/api/v1/data/plain", &answer).unwrap();
     assert_eq!((plain.status, values(&plain, "set-cookie")), (200, Vec::new()));
+}
+
+#[test]
+fn shared_caches_keep_no_answer_under_a_credential() {
+    let server = start();
+    let mut client = server.client();
+    let dated = json!({"workflow_id": "dated", "name": "dated", "tasks": [{"id": "shape", "name": "Shape",
+        "function": {"name": "map", "input": {"mappings": [{"path": "data._svc.response", "logic": {
+            "status": 200, "headers": {"cache-control": "max-age=60", "content-language": "en"}}}]}}}]});
+    for workflow in [dated, echo_workflow("plain")] {
+        create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    }
+    let auth = json!({"mode": "api_key", "keys": ["first-key"], "header": "x-own-key"});
+    for (id, workflow, config) in [
+        ("open", "plain", json!({})),
+        ("own", "plain", json!({"auth": auth})),
+        ("own-dated", "dated", json!({"auth": auth, "response": {"mode": "shaped"}})),
+    ] {
+        let mut served = channel(id, workflow, config);
+        served["methods"] = json!(["GET", "POST"]);
+        create_and_activate(&mut client, "channels", "channel_id", &served).unwrap();
+    }
+    let mut ask = |method: &str, id: &str| {
+        let headers = [("x-own-key", "first-key"), ("content-type", "application/json")];
+        let answer = client.send(method, &format!("/api/v1/data/{id}"), &headers, b"").unwrap();
+        assert_eq!(answer.status, 200, "{id}: {}", answer.text());
+        answer.header("cache-control").map(str::to_owned)
+    };
+    assert_eq!(ask("GET", "open"), None);
+    assert_eq!(ask("GET", "own").as_deref(), Some("private"));
+    assert_eq!(ask("GET", "own-dated").as_deref(), Some("max-age=60"), "the workflow decides");
+    assert_eq!(ask("POST", "own"), None, "no cache keeps it by itself");
+    assert_eq!(client.get("/health").unwrap().header("cache-control"), Some("no-store"));
 }
 
 #[test]

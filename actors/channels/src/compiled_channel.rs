@@ -289,6 +289,11 @@ impl CompiledChannel {
         self.body_format
     }
 
+    /// Returns `true` if it asks its callers for a credential.
+    pub fn asks_for_credentials(&self) -> bool {
+        self.guards.ask_for_credentials()
+    }
+
     /// Returns `true` if its requests are events of CloudEvents.
     pub fn takes_events(&self) -> bool {
         self.body_format == RequestBodyFormat::CloudEvents

@@ -147,6 +147,11 @@ impl Guards {
         self.validation.is_some() || self.deduplication.is_some() || self.response_cache.is_some()
     }
 
+    /// Returns `true` if callers are asked for a credential.
+    pub(crate) fn ask_for_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+
     /// Returns the sign-in of the channel, if it has one.
     pub(crate) fn sign_in(&self) -> Option<&SignInGuard> {
         self.sign_in.as_deref()
