@@ -214,8 +214,8 @@ impl RetryShared {
         if let Some(share) = &letter.share {
             return self.retry_in_line(letter, share, (job.trace_id, job.run_key(), input)).await;
         }
-        let slot =
-            self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(input.len()).map(|()| slot));
+        let bytes = input.len().max(input::held_bytes(&job));
+        let slot = self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(bytes).map(|()| slot));
         let slot = match slot {
             Ok(slot) => slot,
             Err(shed) => return self.put_back(letter, shed).await,

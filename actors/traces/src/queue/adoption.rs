@@ -251,7 +251,7 @@ impl Adoption {
             }
             return;
         }
-        let slot = self.reserve(text.len()).await;
+        let slot = self.reserve(text.len().max(input::held_bytes(&job))).await;
         let is_recovery = recovery != Recovery::Resume;
         let claim = JobClaim { is_recovery, has_waited, is_shared, ..JobClaim::for_adopted(ownership) };
         let mut queued =
@@ -287,7 +287,7 @@ impl Adoption {
             return false;
         }
         if let (Some(report), Some(bytes)) = (report, bytes) {
-            let slot = self.reserve(bytes).await;
+            let slot = self.reserve(bytes.max(input::held_bytes(&report))).await;
             self.waiting.push_first(QueuedJob::new(report, slot, 0, claim));
         }
         true

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_testkit::state::wait_until;
 use svc_traces::{BatchedJob, DueTime, JobTerms};
 
@@ -46,6 +46,21 @@ fn delayed_job_takes_no_place_until_due() {
         }
         assert_eq!(process.runner.count(), 6);
         wait_until(async || process.metric("trace_waiting{reason=\"scheduled\"}") == 0.0).await;
+    });
+}
+
+#[test]
+fn due_job_counts_with_the_memory_it_takes() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        // 200 times three lists with room for four values each, of a text of two kilobytes.
+        let nested: Value = serde_json::from_str(&format!("[{}[]]", "[[[[]]]],".repeat(200))).unwrap();
+        let payload = json!({ "do": "wait", "nested": nested });
+        let id = process.submit_waiting(payload, terms(Some(DueTime::After(HOUR)), None)).await.unwrap();
+        world.execute(MAKE_DUE);
+        wait_until(async || process.metric("trace_queue_memory_bytes") > 150_000.0).await;
+        process.runner.open();
+        process.ends(id, "completed").await;
     });
 }
 
