@@ -45,6 +45,20 @@ fn answered_run_is_stored_under_answer_id() {
 }
 
 #[test]
+fn lists_show_the_start_of_a_long_error() {
+    let server = start();
+    let mut client = server.client();
+    let mappings = json!([{"path": "data.x", "logic": {"throw": {"var": "payload.text"}}}]);
+    let task = json!({"id": "refuse", "name": "Refuse", "function": {"name": "map", "input": {"mappings": mappings}}});
+    serve(&mut client, "refusing", json!([task]));
+    let body = json!({"text": "é".repeat(50_000)});
+    assert_eq!(client.json("POST", "/api/v1/data/refusing", &body).unwrap().status, 500);
+    eventually(|| stored_trace(&mut client, "refusing") == json!(1));
+    let page = client.get(&format!("{TRACES}?channel=refusing")).unwrap().text();
+    assert!(page.contains("Thrown") && page.len() < 10_000, "{} bytes", page.len());
+}
+
+#[test]
 fn task_details_show_every_step_without_metadata() {
     let server = start();
     let mut client = server.client();

@@ -18,6 +18,10 @@ pub const CRASHED: &str = "the run ended unexpectedly: a task panicked; the log 
 /// Number of task errors in the description of a failed run; the others are counted.
 const DESCRIBED: usize = 8;
 
+/// Bytes of the message of one error that this description shows: it stands in lists, and an expression may throw a text
+/// of a caller. The errors of the trace have it whole.
+const DESCRIBED_BYTES: usize = 4096;
+
 /// Errors of one run that are kept, the newest.
 const KEPT_ERRORS: usize = 100;
 
@@ -109,11 +113,15 @@ pub(crate) fn fatal_error(outcome: &RunOutcome) -> Option<&TaskError> {
 
 /// Describes the errors by which a run fails, in one text for operators: all but those that its workflow tolerates.
 pub(crate) fn describe_failure(outcome: &RunOutcome) -> String {
-    describe(outcome.errors.iter().filter(|error| !error.is_tolerated))
+    describe_within(DESCRIBED_BYTES, outcome.errors.iter().filter(|error| !error.is_tolerated))
 }
 
-/// Describes errors in one text for operators.
+/// Describes errors in one text for operators, which may be masked after it: their messages are whole.
 pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) -> String {
+    describe_within(usize::MAX, errors)
+}
+
+fn describe_within<'e>(most: usize, errors: impl Iterator<Item = &'e TaskError> + Clone) -> String {
     let mut text = String::new();
     for error in errors.clone().take(DESCRIBED) {
         if !text.is_empty() {
@@ -125,7 +133,9 @@ pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) 
             Some(index) => write!(text, "{task}[{}]: ", index.get()),
             None => write!(text, "{task}: "),
         };
-        let _ = write!(text, "{} {}", error.code.name(), error.message);
+        let message = &error.message[..error.message.floor_char_boundary(most)];
+        let mark = if message.len() < error.message.len() { "…" } else { "" };
+        let _ = write!(text, "{} {message}{mark}", error.code.name());
     }
     if let Some(more) = errors.count().checked_sub(DESCRIBED + 1) {
         let _ = write!(text, "; and {} more", more + 1);
@@ -183,6 +193,15 @@ mod tests {
 
     fn error(code: ErrorCode, http_status: Option<u16>) -> TaskError {
         TaskError { http_status, ..TaskError::new(code, "x") }
+    }
+
+    #[test]
+    fn long_message_is_cut_between_characters() {
+        let long = TaskError::new(ErrorCode::Task, format!("a{}", "é".repeat(10)));
+        let text = describe_within(4, [&long].into_iter());
+        assert_eq!(text, format!("workflow: {} aé…", ErrorCode::Task.name()));
+        let whole = describe([&long].into_iter());
+        assert_eq!(whole, format!("workflow: {} {}", ErrorCode::Task.name(), long.message));
     }
 
     #[test]
