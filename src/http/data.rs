@@ -192,8 +192,8 @@ async fn answer_request(
     Ok(to_http_response(answer))
 }
 
-/// Keeps what is answered under a credential out of caches that others share, unless the workflow says how it is cached.
-/// The only credential that caches know of is `Authorization`.
+/// Keeps what is answered under a credential out of caches that others share, unless the workflow says how it is
+/// cached. The only credential that caches know of is `Authorization`.
 fn keep_private(method: &Method, resolution: &Resolution, answer: &mut ChannelResponse) {
     let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
     let is_cacheable = *method == Method::GET || *method == Method::HEAD;

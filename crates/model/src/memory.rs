@@ -8,8 +8,8 @@ const BLOCK: usize = 16;
 /// Bytes of a member of an object besides its text: its entry, and its place in the index of names.
 const MEMBER: usize = size_of::<Value>() + size_of::<String>() + 3 * size_of::<usize>();
 
-/// Returns the bytes of the heap that a value takes, with the room that its lists and objects keep in reserve. A list of
-/// one element has room for four, so that brackets within brackets take three hundred bytes a pair.
+/// Returns the bytes of the heap that a value takes, with the room that its lists and objects keep in reserve. A list
+/// of one element has room for four, so that brackets within brackets take three hundred bytes a pair.
 pub fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
