@@ -122,7 +122,7 @@ impl QueueCapacity {
         Some(slot)
     }
 
-    /// Takes bytes, however many, if nobody holds any.
+    /// Takes bytes, however many, if no job holds any.
     fn take_alone(&self, bytes: usize) -> bool {
         self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
