@@ -18,8 +18,8 @@ pub const CRASHED: &str = "the run ended unexpectedly: a task panicked; the log 
 /// Number of task errors in the description of a failed run; the others are counted.
 const DESCRIBED: usize = 8;
 
-/// Bytes of the message of one error that this description shows: lists have it in each row, and an expression may throw
-/// a text of a caller. The errors of the trace have it whole.
+/// Bytes of the message of one error that this description shows: lists have it in each row, and an expression may
+/// throw a text of a caller. The errors of the trace have it whole.
 const DESCRIBED_BYTES: usize = 4096;
 
 /// Errors of one run that are kept, the newest.
