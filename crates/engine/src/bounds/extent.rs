@@ -6,6 +6,7 @@
 //! large the rest.
 
 use datalogic_rs::DataValue;
+use datalogic_rs::datavalue::NumberValue;
 use serde_json::Value;
 
 /// Containers inside containers that a value may have, the root of the message counted.
@@ -23,6 +24,15 @@ pub(crate) enum Excess {
     Bytes(usize),
 }
 
+/// The reason why a value in an arena cannot become one of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unfit {
+    #[error(transparent)]
+    Excess(#[from] Excess),
+    #[error("holds a number beyond the range of doubles")]
+    Infinite,
+}
+
 /// Returns the bytes a value takes, if it stays within `depth` containers and `limit` bytes: those of its
 /// text, and 32 for every value and key.
 pub(crate) fn measure(value: &Value, depth: usize, limit: usize) -> Result<usize, Excess> {
@@ -35,8 +45,8 @@ pub fn value_bytes(value: &Value) -> usize {
     measure(value, usize::MAX, usize::MAX).unwrap_or(usize::MAX)
 }
 
-/// As [`measure`], for a value in an arena, whose parts may be shared.
-pub(crate) fn check_arena(value: &DataValue<'_>, limit: usize) -> Result<(), Excess> {
+/// As [`measure`], for a value in an arena, whose parts may be shared. JSON has no number that is not finite.
+pub(crate) fn check_arena(value: &DataValue<'_>, limit: usize) -> Result<(), Unfit> {
     Scale { bytes: 0, limit }.arena_value(value, MAX_DEPTH)
 }
 
@@ -77,10 +87,11 @@ impl Scale {
         }
     }
 
-    fn arena_value(&mut self, value: &DataValue<'_>, depth: usize) -> Result<(), Excess> {
+    fn arena_value(&mut self, value: &DataValue<'_>, depth: usize) -> Result<(), Unfit> {
         let inside = depth.checked_sub(1).ok_or(Excess::Depth);
         match value {
-            DataValue::String(text) => self.node(text),
+            DataValue::Number(NumberValue::Float(double)) if !double.is_finite() => Err(Unfit::Infinite),
+            DataValue::String(text) => self.node(text).map_err(Unfit::from),
             DataValue::Array(items) => {
                 let inside = inside?;
                 self.node("")?;
@@ -94,7 +105,7 @@ impl Scale {
                     self.arena_value(member, inside)
                 })
             }
-            _ => self.node(""),
+            _ => self.node("").map_err(Unfit::from),
         }
     }
 }
@@ -131,6 +142,16 @@ mod tests {
         let double = |inner| DataValue::Array(bump.alloc_slice_copy(&[inner, inner]));
         let grown = |times: usize| (0..times).fold(DataValue::Null, |inner, _| double(inner));
         assert_eq!(check_arena(&grown(10), 1 << 20), Ok(()));
-        assert_eq!(check_arena(&grown(100), 1 << 20), Err(Excess::Bytes(1 << 20)));
+        assert_eq!(check_arena(&grown(100), 1 << 20), Err(Excess::Bytes(1 << 20).into()));
+    }
+
+    #[test]
+    fn infinite_number_is_unfit_at_any_depth() {
+        let number = |double| DataValue::Number(NumberValue::Float(double));
+        assert_eq!(check_arena(&number(f64::MAX), 99), Ok(()));
+        for double in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            let items = [number(1.5), number(double)];
+            assert_eq!(check_arena(&DataValue::Array(&items), 999), Err(Unfit::Infinite));
+        }
     }
 }

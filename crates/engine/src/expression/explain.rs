@@ -15,7 +15,8 @@ const NAMED: usize = 3;
 /// operands that are none.
 pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
     if !is_not_a_number(error) {
-        return error.to_string();
+        // Operators of our own are called by the name of the one that an author wrote.
+        return error.to_string().replace("(in operator: #", "(in operator: ");
     }
     let steps = error.resolve_path(logic);
     let failed = steps.iter().rev().filter_map(|step| step.operator.as_deref());

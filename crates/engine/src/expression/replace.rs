@@ -1,7 +1,8 @@
 //! Operators of the library that are replaced by ones of our own.
 //!
-//! Those of the library take two texts for equal that are different spellings of one instant or duration. Ours compare
-//! texts as texts, unless an operand was made by an operator of dates.
+//! Those of the library take two texts for equal that are different spellings of one instant or duration, and two large
+//! integers that are one double. Ours compare texts as texts, unless an operand was made by an operator of dates, and
+//! integers by all their digits.
 //!
 //! Those of the library compare objects, look paths up and sort without looking at the clock, some of them in
 //! the square of what they are given. Ours do the same in proportion to it. If the operands show that
@@ -11,15 +12,13 @@ use serde_json::{Map, Value, json};
 
 use crate::operators::{
     CHARACTERS, CONTAINED, DATE_FORMAT, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED,
-    MISSING, MISSING_SOME, PACED, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, is_date_format,
+    MISSING, MISSING_SOME, PACED, READ_DATE, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, is_date_format,
     may_read_as_time,
 };
 
-/// Operators whose result is a number, a boolean or null, which costs nothing to compare and is never taken for a time.
-const NO_TEXT: [&str; 26] = [
-    "abs",
-    "ceil",
-    "floor",
+/// Operators whose result is a boolean, null or a number that is the same as a double, which costs nothing to compare
+/// and is never taken for a time.
+const NO_TEXT: [&str; 20] = [
     "length",
     "date_diff",
     "==",
@@ -38,9 +37,6 @@ const NO_TEXT: [&str; 26] = [
     "none",
     "exists",
     "starts_with",
-    "round",
-    "sum",
-    "avg",
     "decimal_compare",
     "matches",
 ];
@@ -50,6 +46,9 @@ const CONSTANT: [&str; 21] = [
     "+", "-", "*", "/", "%", "abs", "ceil", "floor", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!",
     "!!", "and", "or", "if",
 ];
+
+/// The first number that is the double of several integers; the library compares numbers as doubles.
+const INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Paths that are looked up one by one.
 const FEW: usize = 32;
@@ -117,6 +116,7 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
         ("split", [text, Value::String(separator), ..]) if separator.is_empty() => {
             json!({ CHARACTERS: [{"substr": [text, 0]}] })
         }
+        ("parse_date", [_, _, ..]) => json!({ READ_DATE: operands }),
         ("format_date", [instant, format, zone @ ..]) if !format.as_str().is_some_and(is_date_format) => {
             let mut operands = vec![instant.clone(), json!({ DATE_FORMAT: [format] })];
             operands.extend_from_slice(zone);
@@ -197,14 +197,15 @@ fn sort_by(source: &Value, items: &Value, ascending: &Value, key: &Value) -> Opt
     Some(json!({"if": [{"===": [items, null]}, null, { SORT_BY: [pairs, ascending] }]}))
 }
 
-/// Returns `true` if the library may compare any value with it: that costs no more than reading both, and it is no text
-/// that the library takes for a time.
+/// Returns `true` if the library may compare any value with it: that costs no more than reading both, it is no text
+/// that the library takes for a time, and no number that the library takes for another one.
 fn is_plain(source: &Value) -> bool {
     match source {
         Value::Object(members) => {
             members.len() == 1 && members.keys().all(|name| NO_TEXT.contains(&name.as_str()))
         }
-        Value::String(text) => !may_read_as_time(text),
+        Value::String(text) => !may_read_as_time(text) && !text.starts_with(['+', '-']),
+        Value::Number(number) => number.as_f64().is_some_and(|double| double.abs() < INEXACT),
         source => is_literal(source),
     }
 }

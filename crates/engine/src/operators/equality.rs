@@ -12,6 +12,7 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 
 use super::guard::{spend, text_units};
+use super::numbers::{order, parse};
 
 // Each of these takes a further argument where an operand was made by an operator of dates: then values are compared as
 // the instants and durations that they stand for. Without it two different texts are never equal.
@@ -105,14 +106,6 @@ fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>], as_times: bool) -> 
     Ok(false)
 }
 
-/// `===` of texts as texts, of numbers as floats whatever their kind.
-pub(super) fn strictly_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
-    if let (DataValue::Number(one), DataValue::Number(other)) = (one, other) {
-        return Ok(one.as_f64() == other.as_f64());
-    }
-    deeply_equal(one, other)
-}
-
 /// `==`, which converts between kinds and refuses what cannot be converted.
 fn loosely_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
     use DataValue::{Array, Bool, Null, Number, Object, String};
@@ -120,10 +113,10 @@ fn loosely_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Re
         (Null, Null) => true,
         (Bool(one), Bool(other)) => one == other,
         (String(one), String(other)) => one == other,
-        (Number(one), Number(other)) => one.as_f64() == other.as_f64(),
+        (Number(one), Number(other)) => order(*one, *other).is_eq(),
         (Number(number), String(text)) | (String(text), Number(number)) => {
-            let parsed: f64 = text.parse().map_err(|_| not_a_number())?;
-            number.as_f64() == parsed
+            let parsed = parse(text).ok_or_else(not_a_number)?;
+            order(*number, parsed).is_eq()
         }
         (Number(number), Bool(flag)) | (Bool(flag), Number(number)) => {
             number.as_f64() == f64::from(u8::from(*flag))
@@ -135,7 +128,7 @@ fn loosely_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Re
         (Null, Bool(flag)) | (Bool(flag), Null) => !flag,
         (Null, String(text)) | (String(text), Null) => text.is_empty(),
         (Array(_), Array(_)) => {
-            if !deeply_equal(one, other)? {
+            if !strictly_equal(one, other)? {
                 return Err(not_a_number());
             }
             true
@@ -150,8 +143,9 @@ fn not_a_number() -> datalogic_rs::Error {
     super::arguments::refuse("NaN")
 }
 
-/// Equality of what values hold: of objects whatever the order of their members.
-fn deeply_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
+/// `===` of texts as texts, of numbers by their values whatever their kind, of objects whatever the order of their
+/// members.
+pub(super) fn strictly_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
     match (one, other) {
         (DataValue::String(one), DataValue::String(other)) => {
             if one.len() != other.len() || ptr::eq(*one, *other) {
@@ -160,6 +154,7 @@ fn deeply_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Res
             spend(text_units(one))?;
             Ok(one == other)
         }
+        (DataValue::Number(one), DataValue::Number(other)) => Ok(order(*one, *other).is_eq()),
         (DataValue::Array(one), DataValue::Array(other)) => items_equal(one, other),
         (DataValue::Object(one), DataValue::Object(other)) => members_equal(one, other),
         _ => Ok(one == other),
@@ -172,7 +167,7 @@ fn items_equal(one: &[DataValue<'_>], other: &[DataValue<'_>]) -> datalogic_rs::
     }
     for (one, other) in one.iter().zip(other) {
         spend(1)?;
-        if !deeply_equal(one, other)? {
+        if !strictly_equal(one, other)? {
             return Ok(false);
         }
     }
@@ -190,7 +185,7 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
             break;
         }
         spend(text_units(name))?;
-        if !deeply_equal(value, other_value)? {
+        if !strictly_equal(value, other_value)? {
             return Ok(false);
         }
         ordered += 1;
@@ -210,7 +205,7 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
             false => table.get(name).copied(),
         };
         match counterpart {
-            Some(counterpart) if deeply_equal(value, counterpart)? => {}
+            Some(counterpart) if strictly_equal(value, counterpart)? => {}
             _ => return Ok(false),
         }
     }

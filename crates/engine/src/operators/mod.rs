@@ -2,7 +2,7 @@
 
 mod arguments;
 mod compiled_pattern;
-mod date_format;
+mod dates;
 mod echo;
 mod encoding;
 mod equality;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use datalogic_rs::Engine;
 
 pub(crate) use compiled_pattern::CompiledPattern;
-pub(crate) use date_format::{DATE_FORMAT, UNKNOWN_CODE, is_date_format};
+pub(crate) use dates::{DATE_FORMAT, READ_DATE, UNKNOWN_CODE, is_date_format};
 pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
@@ -47,7 +47,7 @@ pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 23] = [
+pub(crate) const INTERNAL: [&str; 24] = [
     BOUNDED,
     CHARACTERS,
     CONCAT,
@@ -66,6 +66,7 @@ pub(crate) const INTERNAL: [&str; 23] = [
     MISSING_SOME,
     NOW,
     PACED,
+    READ_DATE,
     SAME,
     SORT,
     SORT_BY,
@@ -106,7 +107,8 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
         .add_operator("capture", patterns::CaptureOperator(Arc::clone(patterns)))
         .add_operator("index", index::IndexOperator)
         .add_operator("hash", hash::HashOperator)
-        .add_operator(DATE_FORMAT, date_format::DateFormat)
+        .add_operator(DATE_FORMAT, dates::DateFormat)
+        .add_operator(READ_DATE, dates::ReadDate)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely::step())
         .add_operator(PACED, guard::Timely::always_checking())

@@ -8,6 +8,7 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 
 use super::guard::{spend, text_units};
+use super::numbers;
 
 /// `[array, ascending]`: the elements in order.
 pub(crate) const SORT: &str = "#sort";
@@ -138,9 +139,7 @@ fn merge<T: Copy>(
 fn order(one: &DataValue<'_>, other: &DataValue<'_>, work: &mut usize) -> Ordering {
     match (one, other) {
         (DataValue::Bool(one), DataValue::Bool(other)) => one.cmp(other),
-        (DataValue::Number(one), DataValue::Number(other)) => {
-            one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal)
-        }
+        (DataValue::Number(one), DataValue::Number(other)) => numbers::order(*one, *other),
         (DataValue::String(one), DataValue::String(other)) => {
             *work += text_units(if one.len() < other.len() { one } else { other });
             one.cmp(other)

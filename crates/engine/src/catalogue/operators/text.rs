@@ -117,9 +117,13 @@ pub(super) static TIME: [Operator; 6] = [
             r#"{"+": [{"datetime": "2026-01-01T00:00:00Z"}, {"timestamp": "2h"}]}"#,
             r#""2026-01-01T02:00:00Z""#,
         ),
-    Operator::new("parse_date", (2, MANY), "Reads an instant in a format; yyyy MM dd HH mm ss or the codes of strftime")
-        .strict()
-        .shows(r#"{"parse_date": ["06.07.2026", "dd.MM.yyyy"]}"#, r#""2026-07-06T00:00:00Z""#),
+    Operator::new(
+        "parse_date",
+        (2, MANY),
+        "Reads an instant in a format, yyyy MM dd HH mm ss or codes of strftime; a third operand names its time zone",
+    )
+    .strict()
+    .shows(r#"{"parse_date": ["06.07.2026", "dd.MM.yyyy"]}"#, r#""2026-07-06T00:00:00Z""#),
     Operator::new("format_date", (2, MANY), "Writes an instant in a format, in a time zone where a third operand names one")
         .strict()
         .shows(

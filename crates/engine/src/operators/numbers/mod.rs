@@ -4,9 +4,11 @@ mod decimal;
 mod exact;
 mod format;
 mod operand;
+mod ordering;
 mod total;
 
 pub(crate) use decimal::RoundingMode;
 pub(super) use exact::{Exact, ExactSum, RoundOperator};
 pub(super) use format::FormatNumber;
-pub(super) use total::{Average, Sum};
+pub(super) use ordering::order;
+pub(super) use total::{Average, Sum, parse};

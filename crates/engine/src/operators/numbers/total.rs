@@ -111,7 +111,7 @@ impl NumberTotal {
 }
 
 /// Returns the number that a text denotes.
-fn parse(text: &str) -> Option<NumberValue> {
+pub(in crate::operators) fn parse(text: &str) -> Option<NumberValue> {
     if let Ok(integer) = text.parse() {
         return Some(NumberValue::from_i64(integer));
     }

@@ -7,7 +7,7 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{CustomOperator, DataValue};
 
-use super::arguments::refuse;
+use crate::operators::arguments::refuse;
 
 /// `[format]`: the format itself, if `format_date` can write it.
 pub(crate) const DATE_FORMAT: &str = "#date_format";
@@ -17,11 +17,22 @@ pub(crate) const UNKNOWN_CODE: &str =
     "format_date: a % in the format begins no code of strftime; %% writes a percent sign";
 
 /// The words of a format that mean codes, longer ones before those that they begin with.
-const SHORTHANDS: [&str; 10] = ["yyyy", "MMMM", "MMM", "MM", "dd", "HH", "mm", "ss", "EEEE", "EEE"];
+const SHORTHANDS: [(&str, &str); 10] = [
+    ("yyyy", "%Y"),
+    ("MMMM", "%B"),
+    ("MMM", "%b"),
+    ("MM", "%m"),
+    ("dd", "%d"),
+    ("HH", "%H"),
+    ("mm", "%M"),
+    ("ss", "%S"),
+    ("EEEE", "%A"),
+    ("EEE", "%a"),
+];
 
 /// Refuses a format with a code that does not exist, or that only readers of dates know, such as `%#z`: the library
 /// underneath panics over both.
-pub(super) struct DateFormat;
+pub(in crate::operators) struct DateFormat;
 
 impl CustomOperator for DateFormat {
     fn evaluate<'a>(
@@ -46,20 +57,19 @@ pub(crate) fn is_date_format(text: &str) -> bool {
     write!(written, "{}", DateTime::<Utc>::UNIX_EPOCH.format(&codes)).is_ok()
 }
 
-/// Puts a code in the place of each shorthand, as the library does. Any code will do: a code that is written in part
-/// before a shorthand is none, whatever follows.
-fn expand_shorthands(text: &str) -> String {
+/// Puts a code in the place of each shorthand, as the library does.
+pub(super) fn expand_shorthands(text: &str) -> String {
     let mut codes = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
-        let shorthand = SHORTHANDS.iter().find(|word| rest.starts_with(**word));
+        let shorthand = SHORTHANDS.iter().find(|(word, _)| rest.starts_with(word));
         let taken = match (next, shorthand) {
             ('%', _) => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
-            (_, Some(word)) => word.len(),
+            (_, Some((word, _))) => word.len(),
             (_, None) => next.len_utf8(),
         };
         let (part, behind) = rest.split_at(taken);
-        codes.push_str(if shorthand.is_some() { "%d" } else { part });
+        codes.push_str(shorthand.map_or(part, |&(_, code)| code));
         rest = behind;
     }
     codes
