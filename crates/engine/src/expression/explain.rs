@@ -3,10 +3,16 @@
 use datalogic_rs::{DataValue, Error, Logic};
 use serde_json::Value;
 
+use super::prepare::ROOTS;
+use crate::operators::kind_of;
+
 /// Operators that fail over what is no number.
 const NUMERIC: [&str; 17] = [
     "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "max", "min", "abs", "ceil", "floor", "round",
 ];
+
+/// The end of the text of an error without a cause.
+const CAUSELESS: &str = "Invalid Arguments";
 
 /// Maximum number of operands that an error names.
 const NAMED: usize = 3;
@@ -14,15 +20,18 @@ const NAMED: usize = 3;
 /// Returns the text of an error. If arithmetic met what is no number, it names the operator and the
 /// operands that are none.
 pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
-    if !is_not_a_number(error) {
-        // Operators of our own are called by the name of the one that an author wrote.
-        return error.to_string().replace("(in operator: #", "(in operator: ");
-    }
     let steps = error.resolve_path(logic);
+    if !is_not_a_number(error) {
+        let operators = steps.iter().rev().filter_map(|step| step.operator.as_deref());
+        return match operators.into_iter().find_map(written_name) {
+            Some(operator) => explain_operator(error, operator, source, context),
+            None => error.to_string(),
+        };
+    }
     let failed = steps.iter().rev().filter_map(|step| step.operator.as_deref());
     let failed = failed.into_iter().find(|name| NUMERIC.contains(name));
     let mut operands = Vec::new();
-    find_operands(source, failed, context, &mut operands);
+    find_operands(source, failed, context, describe, &mut operands);
     operands.dedup();
     operands.truncate(NAMED);
     match (failed, operands.as_slice()) {
@@ -31,6 +40,39 @@ pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &Da
         (None, []) => "an operator needs numbers, and an operand is none".to_owned(),
         (Some(operator), named) => format!("\"{operator}\" needs numbers, and {}", named.join(", ")),
         (None, named) => format!("an operator needs numbers, and {}", named.join(", ")),
+    }
+}
+
+/// Returns the name by which an author calls an operator of the compiled expression; guards have none.
+fn written_name(operator: &str) -> Option<&str> {
+    let Some(own) = operator.strip_prefix('#') else { return Some(operator) };
+    match own {
+        "bounded" | "timely" | "paced" | "listed" | "forced" | "echo" | "date_format" => None,
+        "characters" | "groups" => Some("split"),
+        "sort_by" => Some("sort"),
+        "distinct_by" => Some("distinct"),
+        own => Some(own),
+    }
+}
+
+/// Returns the text of an error with the innermost operator that failed; the library names the outermost one. If the
+/// text has no cause, it names the operands.
+fn explain_operator(error: &Error, operator: &str, source: &Value, context: &DataValue<'_>) -> String {
+    let whole = error.to_string();
+    let text = match whole.rsplit_once(" (in operator: ") {
+        Some((cause, _)) if error.operator().is_some() => cause,
+        _ => return error.to_string(),
+    };
+    if !text.ends_with(CAUSELESS) {
+        return format!("{text} (in operator: {operator})");
+    }
+    let mut operands = Vec::new();
+    find_operands(source, Some(operator), context, describe_kind, &mut operands);
+    operands.dedup();
+    operands.truncate(NAMED);
+    match operands.as_slice() {
+        [] => format!("\"{operator}\" cannot take what it is given"),
+        named => format!("\"{operator}\" cannot take what it is given: {}", named.join(", ")),
     }
 }
 
@@ -85,15 +127,21 @@ fn is_not_a_number(error: &Error) -> bool {
     }
 }
 
-/// Adds the operands of the numeric operators, of one name if it is known, that are no numbers now.
-fn find_operands(source: &Value, operator: Option<&str>, context: &DataValue<'_>, found: &mut Vec<String>) {
+/// Adds what `describe` tells of the operands of the numeric operators, of one operator if its name is known.
+fn find_operands(
+    source: &Value,
+    operator: Option<&str>,
+    context: &DataValue<'_>,
+    describe: fn(&Value, &DataValue<'_>) -> Option<String>,
+    found: &mut Vec<String>,
+) {
     match source {
         Value::Array(items) => {
-            items.iter().for_each(|item| find_operands(item, operator, context, found));
+            items.iter().for_each(|item| find_operands(item, operator, context, describe, found));
         }
         Value::Object(members) => {
             for (name, argument) in members {
-                find_operands(argument, operator, context, found);
+                find_operands(argument, operator, context, describe, found);
                 let is_call = members.len() == 1
                     && operator.map_or_else(|| NUMERIC.contains(&name.as_str()), |wanted| wanted == name);
                 if is_call {
@@ -104,6 +152,18 @@ fn find_operands(source: &Value, operator: Option<&str>, context: &DataValue<'_>
         }
         _ => {}
     }
+}
+
+/// Names an operand and its type.
+fn describe_kind(operand: &Value, context: &DataValue<'_>) -> Option<String> {
+    let path = path_of(operand)?;
+    let kind = match look_up(context, &path) {
+        Some(value) => kind_of(value),
+        // Another root is a member of the element of a loop.
+        None if ROOTS.contains(&path.split('.').next()?) => "null",
+        None => return None,
+    };
+    Some(format!("{path} is {kind}"))
 }
 
 /// Names an operand that is no number.

@@ -44,7 +44,7 @@ pub(super) fn elements<'v, 'a>(args: &'v [&'v DataValue<'a>]) -> impl Iterator<I
 }
 
 /// Returns the type of a value, with its article.
-pub(super) fn kind_of(value: &DataValue<'_>) -> &'static str {
+pub(crate) fn kind_of(value: &DataValue<'_>) -> &'static str {
     match value {
         DataValue::Null => "null",
         DataValue::Bool(_) => "a boolean",

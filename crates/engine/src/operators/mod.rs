@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use datalogic_rs::Engine;
 
+pub(crate) use arguments::kind_of;
 pub(crate) use compiled_pattern::CompiledPattern;
 pub(crate) use dates::{DATE_FORMAT, READ_DATE, UNKNOWN_CODE, is_date_format};
 pub(crate) use echo::ECHO;

@@ -172,6 +172,38 @@ fn arithmetic_over_text_names_operand_without_value() {
 }
 
 #[test]
+fn failure_names_innermost_operator_and_its_operands() {
+    let engine = Engine::builder().build();
+    for (logic, expected) in [
+        (
+            json!({"cat": ["a", {"length": [{"var": "payload.n"}]}]}),
+            "\"length\" cannot take what it is given: payload.n is a number",
+        ),
+        (json!({"length": {"var": "data.gone"}}), "data.gone is null"),
+        (
+            json!({"sort": [{"var": "payload.text"}]}),
+            "\"sort\" cannot take what it is given: payload.text is a text",
+        ),
+        (json!({"cat": [{"index": [{"var": "payload.text"}, 0]}]}), "not a text (in operator: index)"),
+        (json!({"cat": [{"parse_date": [{"var": "payload.text"}, "yyyy"]}]}), "(in operator: parse_date)"),
+        (
+            json!({"map": [{"var": "payload.list"}, {"keys": [{"var": "name"}]}]}),
+            "\"keys\" cannot take what it is given",
+        ),
+    ] {
+        let task = json!({"id": "m", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": logic}]}}});
+        let payload = json!({"n": 5, "text": "three-canary", "list": [{"name": "canary"}]});
+        let outcome = run(&engine, &json!({"tasks": [task]}), message(payload));
+        let text = &outcome.errors[0].message;
+        assert!(
+            text.contains(expected) && !text.contains('#') && !text.contains("canary"),
+            "{logic}: {text}"
+        );
+    }
+}
+
+#[test]
 fn verbose_answer_adds_cause_late_call_is_distinct() {
     let document = json!({"tasks": [answer("t", json!({"error": "detail"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
