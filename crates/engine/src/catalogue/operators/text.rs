@@ -130,10 +130,14 @@ pub(super) static TIME: [Operator; 6] = [
             r#"{"format_date": [{"datetime": "2026-08-17T18:30:00Z"}, "yyyy-MM-dd HH:mm", "Asia/Kolkata"]}"#,
             r#""2026-08-18 00:00""#,
         ),
-    Operator::new("date_diff", (3, MANY), "The time from the second instant to the first, in days, hours, minutes or seconds")
-        .strict()
-        .shows(
-            r#"{"date_diff": [{"datetime": "2026-01-03T00:00:00Z"}, {"datetime": "2026-01-01T00:00:00Z"}, "days"]}"#,
-            "2",
-        ),
+    Operator::new(
+        "date_diff",
+        (3, MANY),
+        "The whole days, hours, minutes, seconds or milliseconds from the second instant to the first",
+    )
+    .strict()
+    .shows(
+        r#"{"date_diff": [{"datetime": "2026-01-03T00:00:00Z"}, {"datetime": "2026-01-01T00:00:00Z"}, "days"]}"#,
+        "2",
+    ),
 ];
