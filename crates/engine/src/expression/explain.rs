@@ -28,7 +28,7 @@ pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &Da
             None => error.to_string(),
         };
     }
-    let failed = steps.iter().rev().filter_map(|step| step.operator.as_deref());
+    let failed = steps.iter().rev().filter_map(|step| written_name(step.operator.as_deref()?));
     let failed = failed.into_iter().find(|name| NUMERIC.contains(name));
     let mut operands = Vec::new();
     find_operands(source, failed, context, describe, &mut operands);

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::fallback::read_behind_error;
 use super::replace::{pace, replace_call};
 use crate::operators::{
-    BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, NOW, PACED, SAME, TIMELY, UNEQUAL,
+    AT_LEAST, AT_MOST, BOUNDED, CONCAT, DIFFERENT, ECHO, EQUAL, FORCED, GREATER, INTERNAL, LESS, NOW, PACED,
+    SAME, TIMELY, UNEQUAL,
 };
 use crate::path::{Path, forced_key};
 
@@ -29,9 +30,9 @@ pub(super) const LOOPS: [&str; 9] =
 const ARITHMETIC: [&str; 10] = ["+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor"];
 
 /// Operators that take no more time than it took to read their operands.
-const QUICK: [&str; 19] = [
+const QUICK: [&str; 23] = [
     "var", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:", EQUAL, SAME,
-    DIFFERENT, UNEQUAL,
+    DIFFERENT, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST,
 ];
 
 /// Operators that reach values outside a loop, or many places of it.

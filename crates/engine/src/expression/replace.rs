@@ -11,9 +11,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::operators::{
-    CHARACTERS, CONTAINED, DATE_FORMAT, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED,
-    MISSING, MISSING_SOME, PACED, READ_DATE, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, is_date_format,
-    may_read_as_time,
+    AT_LEAST, AT_MOST, CHARACTERS, CONTAINED, DATE_FORMAT, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GREATER,
+    GROUP_BY, GROUPS, LESS, LISTED, MISSING, MISSING_SOME, PACED, READ_DATE, SAME, SORT, SORT_BY, UNEQUAL,
+    has_named_groups, is_date_format, may_read_as_time,
 };
 
 /// Operators whose result is a boolean, null or a number that is the same as a double, which costs nothing to compare
@@ -87,6 +87,15 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
         ("!=" | "!==", [one, other, ..]) if !sources[..2].iter().any(is_plain) => {
             let name = if operator == "!=" { DIFFERENT } else { UNEQUAL };
             comparison(name, vec![one.clone(), other.clone()], sources[..2].iter().any(makes_time))
+        }
+        ("<" | "<=" | ">" | ">=", [_, _]) if !sources.iter().any(is_ordered_as_double) => {
+            let name = match operator {
+                "<" => LESS,
+                "<=" => AT_MOST,
+                ">" => GREATER,
+                _ => AT_LEAST,
+            };
+            json!({ name: operands })
         }
         ("in", [needle, haystack, ..]) if !is_plain(&sources[0]) && !is_plain_list(&sources[1]) => {
             let as_times = makes_time(&sources[0]) || lists_times(&sources[1]);
@@ -208,6 +217,11 @@ fn is_plain(source: &Value) -> bool {
         Value::Number(number) => number.as_f64().is_some_and(|double| double.abs() < INEXACT),
         source => is_literal(source),
     }
+}
+
+/// Returns `true` if nothing is lost where the library compares a value with it, as texts, times or doubles.
+fn is_ordered_as_double(source: &Value) -> bool {
+    is_plain(source) || source.is_string() || makes_time(source)
 }
 
 /// Returns `true` if the library may look any value up in it.

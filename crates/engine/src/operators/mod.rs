@@ -1,6 +1,7 @@
 //! The operators the service adds to JSONLogic.
 
 mod arguments;
+mod comparison;
 mod compiled_pattern;
 mod dates;
 mod echo;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use datalogic_rs::Engine;
 
 pub(crate) use arguments::kind_of;
+pub(crate) use comparison::{AT_LEAST, AT_MOST, GREATER, LESS};
 pub(crate) use compiled_pattern::CompiledPattern;
 pub(crate) use dates::{DATE_FORMAT, READ_DATE, UNKNOWN_CODE, is_date_format};
 pub(crate) use echo::ECHO;
@@ -48,7 +50,9 @@ pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 24] = [
+pub(crate) const INTERNAL: [&str; 28] = [
+    AT_LEAST,
+    AT_MOST,
     BOUNDED,
     CHARACTERS,
     CONCAT,
@@ -61,7 +65,9 @@ pub(crate) const INTERNAL: [&str; 24] = [
     EQUAL,
     FORCED,
     GROUP_BY,
+    GREATER,
     GROUPS,
+    LESS,
     LISTED,
     MISSING,
     MISSING_SOME,
@@ -78,6 +84,7 @@ pub(crate) const INTERNAL: [&str; 24] = [
 /// Creates the JSONLogic engine with templating and every operator of the service; no value it makes takes
 /// more than `max_bytes`.
 pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_bytes: usize) -> Engine {
+    use comparison::Comparison;
     use encoding::{Decode, Encode, TextCodec};
     use equality::Equality;
     let builder = numbers::Exact::ALL
@@ -124,6 +131,10 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
         .add_operator(SAME, Equality::SAME)
         .add_operator(DIFFERENT, Equality::DIFFERENT)
         .add_operator(UNEQUAL, Equality::UNEQUAL)
+        .add_operator(LESS, Comparison::LESS)
+        .add_operator(AT_MOST, Comparison::AT_MOST)
+        .add_operator(GREATER, Comparison::GREATER)
+        .add_operator(AT_LEAST, Comparison::AT_LEAST)
         .add_operator(CONTAINED, equality::Contained)
         .add_operator(MISSING, missing::Missing)
         .add_operator(MISSING_SOME, missing::MissingSome)
