@@ -20,6 +20,9 @@ pub struct Bindings<'b> {
     pub folded: &'b [Value],
 }
 
+/// Floats from here on may stand for several whole numbers.
+const LARGEST_FLOAT: f64 = 9_007_199_254_740_992.0;
+
 /// A value of a document, literal or open.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Operand {
@@ -94,11 +97,23 @@ impl Operand {
 
     /// Returns the bound value as an integer from `least` to `most`.
     pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, DialectRefusal> {
-        let number = self.value(with)?.as_u64().filter(|number| (least..=most).contains(number));
+        let number = whole_number(self.value(with)?).filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
             DialectRefusal::invalid(&self.at, format!("this must be a whole number from {least} to {most}"))
         })
     }
+}
+
+/// Returns the whole number that a value is. Arithmetic, or a caller, may have made it a float.
+pub(crate) fn whole_number(value: &Value) -> Option<u64> {
+    let float = value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..LARGEST_FLOAT).contains(float));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, not negative, and bounded above"
+    )]
+    let whole = float.map(|float| float as u64);
+    value.as_u64().or(whole)
 }
 
 impl DocumentReader {

@@ -8,7 +8,7 @@ use svc_model::{FieldCode, FieldError};
 use crate::extent::DocumentExtent;
 use crate::filter::FilterDocument;
 use crate::keyset::PageStart;
-use crate::operand::{Bindings, Operand, OperandSource};
+use crate::operand::{Bindings, Operand, OperandSource, whole_number};
 use crate::predicate::Predicate;
 use crate::reader::{DocumentFindings, DocumentReader, join, single};
 use crate::refusal::DialectRefusal;
@@ -261,7 +261,7 @@ impl DocumentReader {
                 self.mismatch(at, "integer", number);
                 return None;
             }
-            if number.as_u64().is_none_or(|number| number < least) {
+            if whole_number(number).is_none_or(|number| number < least) {
                 self.invalid(at, format!("this must be a whole number of at least {least}"));
                 return None;
             }

@@ -253,10 +253,11 @@ fn bounds_refuse_and_do_not_clamp() {
         run(json!({"limit": {"param": "one"}, "skip": {"var": "data.skip"}}), &[json!(7)]),
         Ok((1, 7))
     );
+    assert_eq!(run(json!({"limit": 7.0, "skip": {"var": "data.skip"}}), &[json!(5.0)]), Ok((7, 5)));
     for (wrong, at) in [(json!({"limit": 101}), "query.limit: "), (json!({"skip": 51}), "query.skip: ")] {
         assert!(run(wrong, &[]).unwrap_err().starts_with(at));
     }
-    for wrong in [json!(0), json!(-1), json!(1.5), json!("1"), json!(null), json!([1])] {
+    for wrong in [json!(0), json!(-1), json!(1.5), json!(1e300), json!("1"), json!(null), json!([1])] {
         assert!(
             run(json!({"limit": {"var": "data.limit"}}), std::slice::from_ref(&wrong)).is_err(),
             "{wrong}"
