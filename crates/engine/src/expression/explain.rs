@@ -157,10 +157,11 @@ fn find_operands(
 /// Names an operand and its type.
 fn describe_kind(operand: &Value, context: &DataValue<'_>) -> Option<String> {
     let path = path_of(operand)?;
+    let has_default = operand["var"].as_array().is_some_and(|items| items.len() > 1);
     let kind = match look_up(context, &path) {
         Some(value) => kind_of(value),
-        // Another root is a member of the element of a loop.
-        None if ROOTS.contains(&path.split('.').next()?) => "null",
+        // Another root is a member of the element of a loop, and what `#` forces is no plain name.
+        None if ROOTS.contains(&path.split('.').next()?) && !has_default && !path.contains('#') => "null",
         None => return None,
     };
     Some(format!("{path} is {kind}"))
@@ -194,7 +195,7 @@ fn path_of(operand: &Value) -> Option<String> {
 fn look_up<'c, 'a>(context: &'c DataValue<'a>, path: &str) -> Option<&'c DataValue<'a>> {
     path.split('.').try_fold(context, |value, key| match value {
         DataValue::Object(members) => members.iter().find(|(name, _)| *name == key).map(|(_, member)| member),
-        DataValue::Array(items) => items.get(key.parse::<usize>().ok()?),
+        DataValue::Array(items) if !key.starts_with('+') => items.get(key.parse::<usize>().ok()?),
         _ => None,
     })
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::operators::{
     AT_LEAST, AT_MOST, CHARACTERS, CONTAINED, DATE_FORMAT, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GREATER,
-    GROUP_BY, GROUPS, LESS, LISTED, MISSING, MISSING_SOME, PACED, READ_DATE, SAME, SORT, SORT_BY, UNEQUAL,
-    has_named_groups, is_date_format, may_read_as_time,
+    GROUP_BY, GROUPS, LESS, LISTED, LOCAL_TIME, MISSING, MISSING_SOME, PACED, READ_DATE, SAME, SORT, SORT_BY,
+    UNEQUAL, has_named_groups, is_date_format, may_read_as_time,
 };
 
 /// Operators whose result is a boolean, null or a number that is the same as a double, which costs nothing to compare
@@ -89,12 +89,7 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
             comparison(name, vec![one.clone(), other.clone()], sources[..2].iter().any(makes_time))
         }
         ("<" | "<=" | ">" | ">=", [_, _]) if !sources.iter().any(is_ordered_as_double) => {
-            let name = match operator {
-                "<" => LESS,
-                "<=" => AT_MOST,
-                ">" => GREATER,
-                _ => AT_LEAST,
-            };
+            let name = exact_comparison(operator);
             json!({ name: operands })
         }
         ("in", [needle, haystack, ..]) if !is_plain(&sources[0]) && !is_plain_list(&sources[1]) => {
@@ -125,13 +120,35 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
         ("split", [text, Value::String(separator), ..]) if separator.is_empty() => {
             json!({ CHARACTERS: [{"substr": [text, 0]}] })
         }
-        ("parse_date", [_, _, ..]) => json!({ READ_DATE: operands }),
-        ("format_date", [instant, format, zone @ ..]) if !format.as_str().is_some_and(is_date_format) => {
-            let mut operands = vec![instant.clone(), json!({ DATE_FORMAT: [format] })];
-            operands.extend_from_slice(zone);
-            same(operands.into())
-        }
+        ("parse_date" | "format_date", [_, _, ..]) => dates(operator, &operands),
         _ => same(operands.into()),
+    }
+}
+
+/// Returns the comparison of our own that stands for one of the library.
+fn exact_comparison(operator: &str) -> &'static str {
+    match operator {
+        "<" => LESS,
+        "<=" => AT_MOST,
+        ">" => GREATER,
+        _ => AT_LEAST,
+    }
+}
+
+/// The call of an operator that reads or writes an instant in a format.
+fn dates(operator: &str, operands: &[Value]) -> Value {
+    match (operator, operands) {
+        ("parse_date", [_, _]) => json!({ READ_DATE: operands }),
+        ("parse_date", [text, format, zone, ..]) => json!({ "??": [
+            { READ_DATE: [text, format, true] },
+            { "parse_date": [{ READ_DATE: [text, format, false] }, LOCAL_TIME, zone] },
+        ] }),
+        (_, [instant, format, zone @ ..]) if !format.as_str().is_some_and(is_date_format) => {
+            let mut checked = vec![instant.clone(), json!({ DATE_FORMAT: [format] })];
+            checked.extend_from_slice(zone);
+            json!({ operator: checked })
+        }
+        _ => json!({ operator: operands }),
     }
 }
 

@@ -38,10 +38,13 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    pub(super) const LESS: Self = Self { rule: 0, holds: Ordering::is_lt };
-    pub(super) const AT_MOST: Self = Self { rule: 1, holds: Ordering::is_le };
-    pub(super) const GREATER: Self = Self { rule: 2, holds: Ordering::is_gt };
-    pub(super) const AT_LEAST: Self = Self { rule: 3, holds: Ordering::is_ge };
+    /// Every comparison, with its name.
+    pub(super) const ALL: [(&'static str, Self); 4] = [
+        (LESS, Self { rule: 0, holds: Ordering::is_lt }),
+        (AT_MOST, Self { rule: 1, holds: Ordering::is_le }),
+        (GREATER, Self { rule: 2, holds: Ordering::is_gt }),
+        (AT_LEAST, Self { rule: 3, holds: Ordering::is_ge }),
+    ];
 }
 
 impl CustomOperator for Comparison {

@@ -29,7 +29,7 @@ use datalogic_rs::Engine;
 pub(crate) use arguments::kind_of;
 pub(crate) use comparison::{AT_LEAST, AT_MOST, GREATER, LESS};
 pub(crate) use compiled_pattern::CompiledPattern;
-pub(crate) use dates::{DATE_FORMAT, READ_DATE, UNKNOWN_CODE, is_date_format};
+pub(crate) use dates::{DATE_FORMAT, LOCAL_TIME, READ_DATE, UNKNOWN_CODE, is_date_format};
 pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
@@ -84,12 +84,14 @@ pub(crate) const INTERNAL: [&str; 28] = [
 /// Creates the JSONLogic engine with templating and every operator of the service; no value it makes takes
 /// more than `max_bytes`.
 pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_bytes: usize) -> Engine {
-    use comparison::Comparison;
     use encoding::{Decode, Encode, TextCodec};
     use equality::Equality;
     let builder = numbers::Exact::ALL
         .into_iter()
         .fold(Engine::builder(), |builder, operator| builder.add_operator(operator.name(), operator));
+    let builder = comparison::Comparison::ALL
+        .into_iter()
+        .fold(builder, |builder, (name, operator)| builder.add_operator(name, operator));
     builder
         .with_templating(true)
         .add_operator("secret", secret::SecretOperator(Arc::clone(secrets)))
@@ -131,10 +133,6 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
         .add_operator(SAME, Equality::SAME)
         .add_operator(DIFFERENT, Equality::DIFFERENT)
         .add_operator(UNEQUAL, Equality::UNEQUAL)
-        .add_operator(LESS, Comparison::LESS)
-        .add_operator(AT_MOST, Comparison::AT_MOST)
-        .add_operator(GREATER, Comparison::GREATER)
-        .add_operator(AT_LEAST, Comparison::AT_LEAST)
         .add_operator(CONTAINED, equality::Contained)
         .add_operator(MISSING, missing::Missing)
         .add_operator(MISSING_SOME, missing::MissingSome)

@@ -2,9 +2,7 @@
 //! the name of the library underneath: that one drops both, and an hour without minutes.
 
 use chrono::format::{ParseResult, Parsed, SecondsFormat, StrftimeItems, parse};
-use chrono::offset::LocalResult;
-use chrono::{DateTime, TimeZone as _, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, Utc};
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
@@ -13,11 +11,12 @@ use super::format::expand_shorthands;
 use crate::operators::arguments::refuse;
 use crate::operators::guard::{spend, text_units};
 
-/// `[text, format, zone]`: the instant of a text in a format; the zone, which may be left out, is that of a text
-/// without an offset.
+/// `[text, format]`: the instant of a text in a format, in UTC if the text has no offset. `[text, format, true]` is
+/// null for such a text, `[text, format, false]` its local time in [`LOCAL_TIME`].
 pub(crate) const READ_DATE: &str = "#parse_date";
 
-const UNREADABLE: &str = "Failed to parse date";
+/// The format of a local time.
+pub(crate) const LOCAL_TIME: &str = "%Y-%m-%dT%H:%M:%S";
 
 pub(in crate::operators) struct ReadDate;
 
@@ -28,21 +27,28 @@ impl CustomOperator for ReadDate {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [DataValue::String(text), DataValue::String(format), zone @ ..] = args else {
-            return Err(refuse(UNREADABLE));
-        };
-        let zone = match zone.first() {
-            None => None,
-            Some(DataValue::String(name)) => {
-                Some(name.parse::<Tz>().map_err(|_| refuse(format!("Unknown timezone: {name}")))?)
-            }
-            Some(_) => return Err(refuse("Timezone must be a string")),
+        let [DataValue::String(text), DataValue::String(format), part @ ..] = args else {
+            return Err(unreadable());
         };
         spend(text_units(text))?;
-        let parsed = parse_fields(text, format).map_err(|_| refuse(UNREADABLE))?;
-        let instant = to_instant(&parsed, zone)?;
-        Ok(arena.string(&instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)))
+        let parsed = parse_fields(text, format).map_err(|_| unreadable())?;
+        let is_absolute = parsed.offset().is_some() || parsed.timestamp().is_some();
+        match part.first() {
+            Some(DataValue::Bool(true)) if !is_absolute => Ok(arena.null()),
+            Some(DataValue::Bool(false)) => {
+                let local = parsed.to_naive_datetime_with_offset(0).map_err(|_| unreadable())?;
+                Ok(arena.string(&local.format(LOCAL_TIME).to_string()))
+            }
+            _ => {
+                let instant = to_instant(&parsed, is_absolute).map_err(|_| unreadable())?;
+                Ok(arena.string(&instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)))
+            }
+        }
     }
+}
+
+fn unreadable() -> datalogic_rs::Error {
+    refuse("Failed to parse date")
 }
 
 /// Reads the fields of a text. A text without a time is that of midnight, an hour alone is a full one.
@@ -60,15 +66,9 @@ fn parse_fields(text: &str, format: &str) -> ParseResult<Parsed> {
     Ok(parsed)
 }
 
-fn to_instant(parsed: &Parsed, zone: Option<Tz>) -> datalogic_rs::Result<DateTime<Utc>> {
-    let unreadable = |_| refuse(UNREADABLE);
-    if parsed.offset().is_some() || parsed.timestamp().is_some() {
-        return parsed.to_datetime().map(|instant| instant.with_timezone(&Utc)).map_err(unreadable);
+fn to_instant(parsed: &Parsed, is_absolute: bool) -> ParseResult<DateTime<Utc>> {
+    if is_absolute {
+        return parsed.to_datetime().map(|instant| instant.with_timezone(&Utc));
     }
-    let local = parsed.to_naive_datetime_with_offset(0).map_err(unreadable)?;
-    let Some(zone) = zone else { return Ok(local.and_utc()) };
-    match zone.from_local_datetime(&local) {
-        LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Ok(instant.with_timezone(&Utc)),
-        LocalResult::None => Err(refuse("Nonexistent local time for timezone")),
-    }
+    parsed.to_naive_datetime_with_offset(0).map(|local| local.and_utc())
 }
