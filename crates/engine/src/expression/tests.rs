@@ -135,7 +135,8 @@ fn any_key() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         (-1_i8..3).prop_map(Value::from),
         prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(1.5), Just(9e15)].prop_map(Value::from),
-        prop_oneof![Just(i64::MAX), Just(i64::MAX - 1)].prop_map(Value::from),
+        // One large integer: the library takes others for the same number.
+        Just(Value::from(i64::MAX)),
         text.clone().prop_map(Value::from),
         text.clone().prop_map(|text| json!({"datetime": text})),
         text.prop_map(|text| json!({"timestamp": text})),
