@@ -447,3 +447,16 @@ fn an_unusable_workflow_says_why() {
     assert!(refused(json!({"tasks": []})).to_string().contains("at least one task"));
     assert!(refused(json!({"loop": {"max": 0}, "tasks": [task("a")]})).to_string().contains("loop.max"));
 }
+
+#[test]
+fn byte_order_mark_of_json_is_dropped() {
+    let engine = Engine::builder().build();
+    let task =
+        json!({"id": "p", "function": {"name": "parse_json", "input": {"source": "payload", "target": "x"}}});
+    for (text, expected) in
+        [("\u{feff}{\"a\": 1}", json!({"a": 1})), ("\u{feff}plain", json!("\u{feff}plain"))]
+    {
+        let outcome = run(&engine, &json!({"tasks": [task]}), message(json!(text)));
+        assert_eq!(outcome.message.data["x"], expected);
+    }
+}
