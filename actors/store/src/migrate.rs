@@ -7,11 +7,13 @@
 
 use std::path::Path;
 
+use diesel::QueryableByName;
 use diesel::backend::Backend;
 use diesel::migration::{Migration, MigrationSource, MigrationVersion};
 use diesel::pg::Pg;
+use diesel::sql_types::Text;
 use diesel::sqlite::{Sqlite, SqliteConnection};
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use svc_secrets::EnvelopeKeys;
 use tokio::runtime::Handle;
@@ -29,6 +31,9 @@ const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgre
 
 /// Key of the advisory lock under which nodes migrate one after the other. Any fixed number works.
 pub(crate) const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
+
+/// Encodings of a server that take every text.
+const WIDE_ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
 
 /// The operation on the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +218,9 @@ async fn perform_postgres(
     task: Task,
     target: String,
 ) -> Result<SchemaReport, OpenError> {
+    if task == Task::Run {
+        refuse_narrow_encoding(&mut conn, &target).await?;
+    }
     if task != Task::Pending {
         // The lock ends with the connection, which is dropped at the end of this function.
         conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
@@ -225,6 +233,27 @@ async fn perform_postgres(
         apply::<Pg, _>(&mut BlockingPostgres::from(conn), &POSTGRES, task, &target)
     })
     .await
+}
+
+#[derive(QueryableByName)]
+struct NewDatabase {
+    #[diesel(sql_type = Text)]
+    encoding: String,
+}
+
+/// Refuses a database without tables whose encoding cannot store every text: payloads would be refused one by one later.
+async fn refuse_narrow_encoding(conn: &mut AsyncPgConnection, target: &str) -> Result<(), OpenError> {
+    let query = "SELECT current_setting('server_encoding') AS encoding \
+                 WHERE to_regclass('__diesel_schema_migrations') IS NULL";
+    let failed = |detail: String| OpenError::Migration { target: target.to_owned(), detail };
+    let found: Vec<NewDatabase> =
+        diesel::sql_query(query).load(conn).await.map_err(|error| failed(error.to_string()))?;
+    match found.iter().find(|new| !WIDE_ENCODINGS.contains(&new.encoding.as_str())) {
+        Some(NewDatabase { encoding }) => Err(failed(format!(
+            "its encoding {encoding} cannot store every text: create the database with ENCODING 'UTF8'"
+        ))),
+        None => Ok(()),
+    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -329,6 +329,16 @@ on_both! {
 }
 
 #[test]
+fn isolation_follows_no_default_of_the_database() {
+    suite::database::on_postgres(suite::races::isolation_follows_no_default_of_the_database);
+}
+
+#[test]
+fn new_database_of_narrow_encoding_is_refused() {
+    suite::database::on_postgres(suite::outages::new_database_of_narrow_encoding_is_refused);
+}
+
+#[test]
 fn every_row_moves_to_postgres_unchanged() {
     suite::transfer::run(suite::transfer::every_row_moves_to_postgres_unchanged);
 }

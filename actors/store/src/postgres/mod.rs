@@ -27,8 +27,10 @@ use crate::connections::sqlstate::MarkedStream;
 use crate::error::{StoreError, with_causes};
 
 /// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
-/// locks.
-const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
+/// locks. The isolation is the one that the transactions are made for, whatever the defaults of the server, the database
+/// and the user: a statement after the wait for a lock must see what its holder has written.
+const SESSION: &str = "SET idle_in_transaction_session_timeout = '5s'; \
+                       SET default_transaction_isolation = 'read committed'";
 
 /// Port of a server whose URL names none.
 const POSTGRES_PORT: u16 = 5432;
@@ -100,7 +102,7 @@ impl PostgresDialer {
         };
         self.is_pooled.store(is_pooled, Ordering::Relaxed);
         if !is_pooled {
-            conn.batch_execute(STOPPED).await?;
+            conn.batch_execute(SESSION).await?;
             conn.batch_execute(settings).await?;
         }
         Ok(conn)

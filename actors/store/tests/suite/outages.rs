@@ -329,6 +329,19 @@ pub(crate) async fn late_health_check_marks_database_away(mut db: TestDatabase) 
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
 }
 
+/// The server refuses some texts of every kind of row there.
+pub(crate) async fn new_database_of_narrow_encoding_is_refused(mut db: TestDatabase) {
+    let (server, name) = db.config.url.rsplit_once('/').expect("the URL names a database");
+    let (narrow, wide) = (format!("{name}00"), db.config.url.clone());
+    let make = format!("CREATE DATABASE {narrow} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+    db.execute(&make).await.unwrap();
+    db.config.url = format!("{server}/{narrow}");
+    let line = db.open().await.err().expect("it is refused").to_string();
+    db.config.url = wide;
+    db.execute(&format!("DROP DATABASE {narrow} WITH (FORCE)")).await.unwrap();
+    assert!(line.contains("LATIN1") && line.contains("UTF8") && !line.contains('\n'), "{line}");
+}
+
 pub(crate) async fn unopenable_database_is_reported_in_one_line(mut db: TestDatabase) {
     db.config.url = if db.is_sqlite() {
         format!("sqlite:{}", db.directory().join("missing/svc.db").display())

@@ -5,6 +5,7 @@ use svc_model::LifecycleStatus;
 use svc_store::Backend;
 
 use super::database::TestDatabase;
+use super::traces::pending;
 use super::{any_mutation, channel, refusal, requirements, workflow};
 
 pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: TestDatabase) {
@@ -55,6 +56,21 @@ pub(crate) async fn one_of_many_rollbacks_wins(db: TestDatabase) {
     }
     let active = workflows.active().await.unwrap();
     assert_eq!(active.iter().map(|row| row.version).collect::<Vec<_>>(), [4]);
+}
+
+/// Under another isolation, a statement would not see what was committed while it waited for a lock.
+pub(crate) async fn isolation_follows_no_default_of_the_database(db: TestDatabase) {
+    let name = db.config.url.rsplit('/').next().expect("the URL names a database");
+    let default = format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'");
+    db.execute(&default).await.unwrap();
+    let store = db.store().await;
+    for table in ["definitions", "traces"] {
+        let is_right = "current_setting('transaction_isolation') = 'read committed'";
+        db.execute(&format!("ALTER TABLE {table} ADD CHECK ({is_right})")).await.unwrap();
+    }
+    // In a transaction of its own, and in one of the writer.
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
+    store.traces().insert(pending("orders")).await.unwrap();
 }
 
 pub(crate) async fn refusals_at_once_make_no_conflict(db: TestDatabase) {
