@@ -241,7 +241,7 @@ struct NewDatabase {
     encoding: String,
 }
 
-/// Refuses a database without tables whose encoding cannot store every text: payloads would be refused one by one later.
+/// Refuses a database without tables whose encoding cannot store every text: payloads would be refused one by one.
 async fn refuse_narrow_encoding(conn: &mut AsyncPgConnection, target: &str) -> Result<(), OpenError> {
     let query = "SELECT current_setting('server_encoding') AS encoding \
                  WHERE to_regclass('__diesel_schema_migrations') IS NULL";

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, NaiveDateTime, SubsecRound, Utc};
+use chrono::{DateTime, Datelike, NaiveDateTime, SubsecRound, TimeDelta, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Nanoseconds of a second. A leap second has as many and more.
+const SECOND: u32 = 1_000_000_000;
 
 /// A point in time in UTC with microsecond precision.
 ///
@@ -21,9 +24,12 @@ impl Timestamp {
         Self::from_naive(Utc::now().naive_utc())
     }
 
-    /// Converts a UTC date and time. Truncates it to microseconds, because a database would do so.
+    /// Converts a UTC date and time. Truncates it to microseconds, because a database would do so. A leap second
+    /// becomes the one after it: that is what PostgreSQL stores, and few programs read a second 60.
     pub fn from_naive(utc: NaiveDateTime) -> Self {
-        Self(utc.trunc_subsecs(6))
+        let beyond = utc.nanosecond().checked_sub(SECOND).and_then(|nanos| utc.with_nanosecond(nanos));
+        let next = beyond.and_then(|second| second.checked_add_signed(TimeDelta::seconds(1)));
+        Self(next.unwrap_or(utc).trunc_subsecs(6))
     }
 
     /// Returns the UTC date and time.
@@ -34,8 +40,8 @@ impl Timestamp {
     /// Parses RFC 3339, which always has an offset or `Z`: the form of every instant that a request names. An offset
     /// that moves the instant out of the years 0 to 9999 in UTC is refused: such an instant cannot be written so.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
-        let instant = DateTime::parse_from_rfc3339(text).ok()?.naive_utc();
-        (0..=9999).contains(&instant.year()).then(|| Self::from_naive(instant))
+        let instant = Self::from_naive(DateTime::parse_from_rfc3339(text).ok()?.naive_utc());
+        (0..=9999).contains(&instant.0.year()).then_some(instant)
     }
 
     /// Parses RFC 3339 with an offset, or a date and time without time zone, taken as UTC: the forms of databases, and of
@@ -81,6 +87,8 @@ mod tests {
             ("2026-01-01T00:00:00.123456", "2026-01-01T00:00:00.123456Z"),
             ("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.500Z"),
             ("2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00.123456Z"),
+            ("2026-06-30T23:59:60Z", "2026-07-01T00:00:00Z"),
+            ("2026-07-01T01:59:60.5+02:00", "2026-07-01T00:00:00.500Z"),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), shown, "{text}");
         }
@@ -91,7 +99,7 @@ mod tests {
             Timestamp::parse_rfc3339("2026-01-01T02:00:00+02:00"),
             Timestamp::parse("2026-01-01T00:00:00")
         );
-        let moved_out = ["9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01"];
+        let moved_out = ["9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01", "9999-12-31T23:59:60Z"];
         for bad in ["", "today", "2026-01-01", "2026-13-01T00:00:00"].into_iter().chain(moved_out) {
             assert!(Timestamp::parse(bad).is_none(), "{bad}");
         }
