@@ -12,10 +12,63 @@ const INCONSTANT: [&str; 11] =
 /// Operators whose result is drawn, while their success depends on their operands alone.
 const DRAWING: [&str; 2] = ["random", "uuid"];
 
+/// Parts in branches that are reported for one expression.
+const MAX_BRANCHES: usize = 20;
+
 /// Returns the first part that is evaluated whenever the expression is, reads nothing and fails: its place,
 /// and why.
 pub(crate) fn failing_constant(evaluator: &Evaluator, source: &Value) -> Option<(String, String)> {
     find(evaluator, source, String::new())
+}
+
+/// Returns parts in branches, which may not run, that read nothing and fail whenever they run. Nothing that is always
+/// evaluated fails.
+pub(crate) fn failing_branches(evaluator: &Evaluator, source: &Value) -> Vec<(String, String)> {
+    let mut parts = Vec::new();
+    search_branches(evaluator, source, String::new(), &mut parts);
+    parts
+}
+
+fn search_branches(evaluator: &Evaluator, source: &Value, at: String, parts: &mut Vec<(String, String)>) {
+    if parts.len() >= MAX_BRANCHES {
+        return;
+    }
+    match source {
+        Value::Object(members) if members.len() == 1 => {
+            let Some((operator, operands)) = members.iter().next() else { return };
+            // A branch of a constant that succeeds is never taken.
+            if operator == "try" || (evaluator.knows(operator) && is_constant(source)) {
+                return;
+            }
+            let at = format!("{at}.{operator}");
+            let Value::Array(operands) = operands else {
+                return search_branches(evaluator, operands, at, parts);
+            };
+            for (n, operand) in operands.iter().enumerate() {
+                let at = format!("{at}[{n}]");
+                let failing = if is_always_evaluated(operator, n) {
+                    None
+                } else {
+                    find(evaluator, operand, at.clone())
+                };
+                match failing {
+                    Some(part) => parts.push(part),
+                    None => search_branches(evaluator, operand, at, parts),
+                }
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                search_branches(evaluator, member, format!("{at}.{name}"), parts);
+            }
+        }
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                search_branches(evaluator, item, format!("{at}[{n}]"), parts);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn find(evaluator: &Evaluator, source: &Value, at: String) -> Option<(String, String)> {
@@ -105,6 +158,38 @@ mod tests {
             json!({"unknown": 5}),
         ] {
             assert_eq!(found(&source), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn failing_constant_in_a_branch_is_distinguished() {
+        let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+        let found = |source: &Value| {
+            let calls = crate::failing_calls::failing_calls(&evaluator, source);
+            calls.into_iter().map(|call| (call.place, call.always)).collect::<Vec<_>>()
+        };
+        for (source, place) in [
+            (json!({"if": [{"var": "data.x"}, {"length": 5}, 1]}), ".if[1].length"),
+            (json!({"cat": ["a", {"??": [{"var": "data.x"}, {"/": [1, 0]}]}]}), ".cat[1].??[1]./"),
+            (
+                json!({"a": {"and": [{"var": "data.x"}, {"or": [{"+": ["a", 1]}]}]}, "b": 2}),
+                ".a.and[1].or[0].+",
+            ),
+            (
+                json!({"map": [{"var": "data.x"}, {"if": [{"var": ""}, {"length": 5}]}]}),
+                ".map[1].if[1].length",
+            ),
+            (json!({"if": [{"var": "data.x"}, {"length": []}, 1]}), ".if[1].length"),
+        ] {
+            assert_eq!(found(&source), [(place.to_owned(), false)], "{source}");
+        }
+        assert_eq!(found(&json!({"if": [true, {"length": 5}, 1]})), [(".if".to_owned(), true)]);
+        for source in [
+            json!({"or": [1, {"length": 5}]}),
+            json!({"if": [{"var": "data.x"}, {"try": [{"length": 5}, 0]}, 1]}),
+            json!({"if": [{"var": "data.x"}, {"throw": "no"}, 1]}),
+        ] {
+            assert_eq!(found(&source), [], "{source}");
         }
     }
 }
