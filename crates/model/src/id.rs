@@ -26,6 +26,9 @@ pub const RESERVED: [&str; 12] = [
     "trigger",
 ];
 
+/// Words that cannot be ids of channels, in addition: they are the paths of actions on several channels.
+const RESERVED_FOR_CHANNELS: [&str; 2] = ["pause", "resume"];
+
 /// Creates an id for an entity (UUID v4).
 pub fn new_entity_id() -> String {
     Uuid::new_v4().to_string()
@@ -52,7 +55,20 @@ pub fn check(id: &str, path: &str) -> Result<(), FieldError> {
         let rule = "an id starts with a letter or digit and holds only letters, digits, '.', '_' and '-'";
         return Err(FieldError::invalid(path, rule).with_got(id));
     }
-    if RESERVED.iter().any(|word| word.eq_ignore_ascii_case(id)) {
+    refuse_reserved(id, path, &RESERVED)
+}
+
+/// Validates the id of a channel like [`check`].
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn check_channel(id: &str, path: &str) -> Result<(), FieldError> {
+    check(id, path)?;
+    refuse_reserved(id, path, &RESERVED_FOR_CHANNELS)
+}
+
+fn refuse_reserved(id: &str, path: &str, words: &[&str]) -> Result<(), FieldError> {
+    if words.iter().any(|word| word.eq_ignore_ascii_case(id)) {
         let rule = format!("'{id}' is a reserved word, a part of paths of the admin API; '{id}-1' is an id");
         return Err(FieldError::invalid(path, rule).with_got(id));
     }

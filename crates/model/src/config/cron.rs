@@ -127,6 +127,9 @@ fn slots(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<u32> {
 
 fn key(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<String> {
     match block.string(name)? {
+        Some(key) if key.chars().count() > MAX_KEY => {
+            Err(FieldError::too_long(block.field(name), MAX_KEY, key.chars().count(), "characters"))
+        }
         Some(key) if !is_key(&key) => {
             let rule =
                 "a key starts with a letter or digit and holds at most 128 letters, digits, '_', '.' and '-'";

@@ -101,7 +101,12 @@ impl<'a> BodyReader<'a> {
     /// Reads the id that the caller chose for a new entity, if any.
     pub(super) fn id(&mut self, name: &'static str) -> Option<String> {
         let id = self.string(name)?;
-        if let Err(error) = id::check(id, &self.path(name)) {
+        let path = self.path(name);
+        let checked = match self.kind {
+            EntityKind::Channel => id::check_channel(id, &path),
+            EntityKind::Workflow | EntityKind::Connector => id::check(id, &path),
+        };
+        if let Err(error) = checked {
             self.errors.push(error);
         }
         Some(id.to_owned())

@@ -193,10 +193,9 @@ fn three_columns_hold_255_characters() {
 
 #[test]
 fn a_reserved_id_is_refused() {
-    assert_eq!(
-        refusals(&rest(json!({"channel_id": "trigger"}))),
-        single_error("channel.channel_id", Invalid)
-    );
+    for id in ["trigger", "pause", "Resume"] {
+        assert_eq!(refusals(&rest(json!({"channel_id": id}))), single_error("channel.channel_id", Invalid));
+    }
     let (id, _) = parse_new_channel(&rest(json!({"channel_id": "c-1"})), &Marked).unwrap();
     assert_eq!(id.as_deref(), Some("c-1"));
 }

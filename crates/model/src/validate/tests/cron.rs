@@ -118,6 +118,7 @@ fn bounds_depend_on_their_policy() {
         (json!({"concurrency": {"slots": 2}}), "concurrency.slots", Invalid),
         (json!({"concurrency": {"policy": "allow", "slots": 2}}), "concurrency.slots", Invalid),
         (json!({"concurrency": []}), "concurrency", TypeMismatch),
+        (json!({"concurrency": {"policy": "forbid", "key": "k".repeat(129)}}), "concurrency.key", TooLong),
         (json!({"payload": {"x": "p".repeat(1_048_576)}}), "payload", TooLong),
     ] {
         assert_eq!(transport_refused(with(extra)), [(path.to_owned(), code)], "{path}");
