@@ -10,7 +10,7 @@ use svc_engine::{
     holds_computed,
 };
 use svc_model::FieldError;
-use svc_model::config::namespace_problem;
+use svc_model::config::check_namespace;
 
 use crate::input::text;
 
@@ -130,10 +130,7 @@ pub fn read_namespaces(list: &Value, at: &str) -> Result<Vec<String>, FieldError
         .map(|(index, item)| {
             let place = || format!("{at}[{index}]");
             let name = item.as_str().ok_or_else(|| FieldError::invalid(place(), "is no text"))?;
-            match namespace_problem(name) {
-                Some(why) => Err(FieldError::invalid(place(), why)),
-                None => Ok(name.to_owned()),
-            }
+            check_namespace(name, &place()).map(|()| name.to_owned())
         })
         .collect()
 }
@@ -152,6 +149,8 @@ mod tests {
             (json!(vec!["a"; 65]), "input.namespaces", "from 1 to 64"),
             (json!(["a", 1]), "input.namespaces[1]", "is no text"),
             (json!(["A"]), "input.namespaces[0]", "from 1 to 64 letters"),
+            (json!([""]), "input.namespaces[0]", "from 1 to 64 letters"),
+            (json!(["n".repeat(65)]), "input.namespaces[0]", "at most 64 letters"),
         ] {
             let refused = read(list).unwrap_err();
             assert_eq!(refused.path, place);

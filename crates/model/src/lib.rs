@@ -45,8 +45,8 @@ pub use entity::{
     ALL_WEBHOOK_TOPICS, AUDIT_ORIGIN, AuditAction, AuditResource, AuditRow, CALLBACK_METHOD, Channel,
     ChannelContent, ChannelPause, ChannelType, ClaimedRoute, Connector, ConnectorContent, ConnectorType,
     Consumer, ConsumerKey, ConsumerKeyKind, EntityKind, LifecycleStatus, MAX_CONSUMER_KEYS,
-    MAX_CONSUMER_NAME, MAX_CONSUMERS, MAX_WEBHOOK_TOPICS, NO_SCHEDULES_HERE, Protocol, Workflow,
-    WorkflowContent, WorkflowVersion, check_consumer_name, consumer_quota_scope, name_objection,
+    MAX_CONSUMER_NAME, MAX_CONSUMERS, MAX_WEBHOOK_TOPIC, MAX_WEBHOOK_TOPICS, NO_SCHEDULES_HERE, Protocol,
+    Workflow, WorkflowContent, WorkflowVersion, check_consumer_name, consumer_quota_scope, name_objection,
     webhook_topic_problem,
 };
 pub use error::ServiceError;

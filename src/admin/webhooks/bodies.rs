@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use svc_model::mask::holds_mask;
 use svc_model::{
-    ALL_WEBHOOK_TOPICS, FieldError, MAX_WEBHOOK_TOPICS, ServiceError, Timestamp, webhook_topic_problem,
+    ALL_WEBHOOK_TOPICS, FieldError, MAX_WEBHOOK_TOPIC, MAX_WEBHOOK_TOPICS, ServiceError, Timestamp,
+    webhook_topic_problem,
 };
 use svc_outbound::Url;
 use svc_store::{NewWebhookEndpoint, WebhookChange};
@@ -157,6 +158,9 @@ fn read_topics(members: &Map<String, Value>) -> Result<Option<Vec<String>>, Serv
         let Value::String(topic) = topic else {
             return Err(FieldError::type_mismatch(path, "string", topic).into());
         };
+        if topic.len() > MAX_WEBHOOK_TOPIC {
+            return Err(FieldError::too_long(path, MAX_WEBHOOK_TOPIC, topic.len(), "bytes").into());
+        }
         if let Some(why) = webhook_topic_problem(topic).filter(|_| topic != ALL_WEBHOOK_TOPICS) {
             return Err(FieldError::invalid(path, why).into());
         }
@@ -212,6 +216,7 @@ mod tests {
             (with("url", json!(format!("https://a.example/{}", "x".repeat(MAX_URL)))), "bytes"),
             (with("topics", json!([])), "name a topic"),
             (with("topics", json!(["a b"])), "topics[0]"),
+            (with("topics", json!(["t".repeat(MAX_WEBHOOK_TOPIC + 1)])), "TOO_LONG"),
             (with("topics", json!(vec!["t"; MAX_WEBHOOK_TOPICS + 1])), "topics"),
             (with("connector", json!(null)), "connector"),
             (with("consumer", json!(" ")), "consumer"),

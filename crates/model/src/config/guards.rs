@@ -337,9 +337,7 @@ fn namespaces(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<Strin
     }
     for (index, namespace) in namespaces.iter().enumerate() {
         let place = format!("{name}[{index}]");
-        if let Some(why) = namespace_problem(namespace) {
-            return Err(block.invalid(&place, why));
-        }
+        check_namespace(namespace, &block.field(&place))?;
         if namespaces[..index].contains(namespace) {
             return Err(block.invalid(&place, "it is listed twice"));
         }
@@ -347,11 +345,21 @@ fn namespaces(block: &mut ConfigBlock<'_>, name: &'static str) -> Read<Vec<Strin
     Ok(Some(namespaces))
 }
 
-/// Returns the reason why a text is no name of a namespace of cached answers; `None` for one that is.
-pub fn namespace_problem(name: &str) -> Option<String> {
+/// Checks the name of a namespace of cached answers, which is at `path`.
+///
+/// # Errors
+/// `TOO_LONG` above 64 letters, otherwise `INVALID`.
+pub fn check_namespace(name: &str, path: &str) -> Result<(), FieldError> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.:".contains(&byte);
-    let is_name = (1..=MAX_NAMESPACE).contains(&name.len()) && name.bytes().all(is_letter);
-    (!is_name).then(|| format!("a namespace has from 1 to {MAX_NAMESPACE} letters of a-z 0-9 _ - . :"))
+    let length = name.chars().count();
+    if length > MAX_NAMESPACE {
+        return Err(FieldError::too_long(path, MAX_NAMESPACE, length, "letters"));
+    }
+    if name.is_empty() || !name.bytes().all(is_letter) {
+        let rule = format!("a namespace has from 1 to {MAX_NAMESPACE} letters of a-z 0-9 _ - . :");
+        return Err(FieldError::invalid(path, rule));
+    }
+    Ok(())
 }
 
 /// The statuses of answers.

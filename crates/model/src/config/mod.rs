@@ -37,7 +37,7 @@ pub use example::ChannelExample;
 pub use guards::{
     AnswerPlace, BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, QueueConfig, RateLimitConfig, RecordConfig, ResponseCacheConfig, TracingConfig,
-    TracingMode, namespace_problem,
+    TracingMode, check_namespace,
 };
 pub use quota::{QuotaConfig, QuotaPeriod, QuotaSpan, QuotaTerms, QuotaWindow};
 pub use recorded_path::{split_path, split_recorded_path};

@@ -22,7 +22,7 @@ pub use consumer::{
     check_consumer_name, consumer_quota_scope,
 };
 pub use pause::ChannelPause;
-pub use webhook::{ALL_WEBHOOK_TOPICS, MAX_WEBHOOK_TOPICS, webhook_topic_problem};
+pub use webhook::{ALL_WEBHOOK_TOPICS, MAX_WEBHOOK_TOPIC, MAX_WEBHOOK_TOPICS, webhook_topic_problem};
 pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 
 /// The kind of an entity.

@@ -7,12 +7,12 @@ pub const ALL_WEBHOOK_TOPICS: &str = "*";
 pub const MAX_WEBHOOK_TOPICS: usize = 64;
 
 /// Bytes of the name of a topic at most.
-const MAX_TOPIC: usize = 128;
+pub const MAX_WEBHOOK_TOPIC: usize = 128;
 
 /// Returns the reason why a text is no name of a topic; `None` for one that is.
 pub fn webhook_topic_problem(topic: &str) -> Option<&'static str> {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
-    if topic.is_empty() || topic.len() > MAX_TOPIC {
+    if topic.is_empty() || topic.len() > MAX_WEBHOOK_TOPIC {
         return Some("a topic has 1 to 128 characters");
     }
     (!topic.bytes().all(is_known)).then_some("a topic has letters, digits and _ - . : / only")

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_auth::jwt::check_literal_keys;
-use svc_contract::MessageSchema;
+use svc_contract::{MAX_SCHEMA_BYTES, MessageSchema, SchemaError};
 use svc_engine::{ConstantTruth, Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression, SignInConfig, SignInProvider, SignInProviders};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
@@ -98,7 +98,7 @@ fn check_contract(config: &ChannelConfig) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut compile = |schema: Option<&Map<String, Value>>, path: &str| {
         let compiled = MessageSchema::compile(&Value::Object(schema?.clone()));
-        compiled.map_err(|error| errors.push(FieldError::invalid(path, error.to_string()))).ok()
+        compiled.map_err(|error| errors.push(refuse_schema(path, &error))).ok()
     };
     let request = compile(config.request.schema.as_ref(), "channel.config.request.schema");
     let response = compile(config.response.schema.as_ref(), "channel.config.response.schema");
@@ -115,6 +115,15 @@ fn check_contract(config: &ChannelConfig) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+fn refuse_schema(path: &str, error: &SchemaError) -> FieldError {
+    match error {
+        SchemaError::TooLarge { bytes } => {
+            FieldError::too_long(path, MAX_SCHEMA_BYTES, *bytes, "bytes of JSON")
+        }
+        other => FieldError::invalid(path, other.to_string()),
+    }
 }
 
 /// Refuses origins that no browser sends.

@@ -170,6 +170,8 @@ fn broken_rules_are_reported_at_their_field() {
     ] {
         assert_eq!(refusal(&config).path, format!("channel.config.{path}"), "{config}");
     }
+    let long = refusal(&json!({"cache": {"enabled": true, "namespaces": ["n".repeat(65)]}}));
+    assert_eq!((&*long.path, long.code), ("channel.config.cache.namespaces[0]", FieldCode::TooLong));
     let missing = refusal(&json!({"principal_rate_limit": quota}));
     assert_eq!(missing.code, FieldCode::Required);
 }

@@ -186,6 +186,19 @@ fn payload_that_its_schema_refuses_is_warned_of() {
 }
 
 #[test]
+fn schema_above_its_length_is_too_long() {
+    let refusals = |schema: Value| {
+        let [mut document, ..] = documents();
+        document["config"] = json!({"request": {"schema": schema}});
+        let report = validate_channel(&document, &rules());
+        report.errors.into_iter().map(|issue| (issue.field, issue.code)).collect::<Vec<_>>()
+    };
+    let refused = |code| vec![("channel.config.request.schema".to_owned(), Some(code))];
+    assert_eq!(refusals(json!({"description": "x".repeat(64 << 10)})), refused(FieldCode::TooLong));
+    assert_eq!(refusals(json!({"type": "objet"})), refused(FieldCode::Invalid));
+}
+
+#[test]
 fn guard_that_never_differs_is_warned_of() {
     let warned = |config: Value| {
         let [mut document, ..] = documents();
