@@ -16,6 +16,7 @@ use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls, war
 use crate::clock::{EngineClock, system_time};
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
+use crate::failing_calls::failing_calls;
 use crate::function::{CompileSecrets, Function};
 use crate::operators::DeclaredSecrets;
 use crate::truth::{ConstantTruth, ResultUse};
@@ -181,6 +182,13 @@ impl Engine {
         let mut warnings = Vec::new();
         warn_of_paths(at, source, roots, &mut warnings);
         warnings
+    }
+
+    /// Returns warnings of the calls in an expression that cannot succeed and are in branches, which may not run.
+    /// Places begin at `at`.
+    pub fn failing_branches(&self, at: &str, source: &Value) -> Vec<Issue> {
+        let calls = failing_calls(&self.evaluator, source).into_iter().filter(|call| !call.always);
+        calls.map(|call| Issue::new(format!("{at}{}", call.place), call.reason)).collect()
     }
 
     /// Lists the problems that the author of a stored workflow would be refused for today, though it runs:

@@ -23,6 +23,7 @@ pub(super) fn find_suspicions(engine: &Engine, config: &ChannelConfig) -> Vec<Is
         warn_of_blind_reads(engine, config, expression, &mut issues);
         let at = format!("channel.config.{}", expression.name);
         issues.extend(engine.texts_of_paths(&at, expression.logic, expression.roots));
+        issues.extend(engine.failing_branches(&at, expression.logic));
         if !expression.is_key() {
             issues.extend(describe_constant(engine, &at, expression.logic));
             issues.extend(describe_missing(&at, expression.logic));

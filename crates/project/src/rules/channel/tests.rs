@@ -254,6 +254,11 @@ fn guard_that_never_differs_is_warned_of() {
             "write 'sku'",
         ),
         (json!({"timeout_ms": 5}), "timeout_ms", "5 seconds are 5000"),
+        (
+            json!({"validation_logic": {"if": [{"var": "data.x"}, {">": [{"length": 5}, 1]}, true]}}),
+            "validation_logic.if[1].>[0].length",
+            "always fails",
+        ),
     ] {
         let found = warned(config.clone());
         assert!(
