@@ -46,6 +46,32 @@ fn workflow_lives_from_creation_to_deletion() {
 }
 
 #[test]
+fn changes_show_what_the_server_warns_of() {
+    let server = start();
+    let cli = CliClient::with_server(&server);
+    serve_echo(&cli, "a");
+    let mut document = channel("orders", "a");
+    document["config"] = json!({"timeout_ms": 3, "on_failure": "nobody"});
+    let told = "warning: channel.config.on_failure: no active channel is named 'nobody'";
+    let created = cli.run(&["channels", "create", "-d", &document.to_string()]);
+    assert_eq!((created.code, created.out.as_str()), (0, "Created channel 'orders', version 1 (draft).\n"));
+    assert!(created.err.contains(told) && created.err.contains("3 milliseconds"), "{created:?}");
+    let activated = cli.run(&["channels", "activate", "orders", "-q"]);
+    assert!(activated.out == "orders\n" && activated.err.contains(told), "{activated:?}");
+    let connector = json!({"name": "partner", "connector_type": "http",
+        "config": {"url": "https://partner.example", "auth": {"type": "bearer", "token": "env://NOT_SET"}}});
+    let created = cli.run(&["connectors", "create", "-d", &connector.to_string()]);
+    assert!(
+        created.code == 0 && created.err.contains("connector 'partner' is stored and not in use: "),
+        "{created:?}"
+    );
+    let reloaded = cli.run(&["engine", "reload"]);
+    for part in ["connector 'partner' is not loaded: ", "channel 'orders': channel.config.on_failure: "] {
+        assert!(reloaded.err.contains(part), "{part}: {reloaded:?}");
+    }
+}
+
+#[test]
 fn deletion_asks_and_only_yes_deletes() {
     let server = start();
     let cli = CliClient::with_server(&server);

@@ -1,8 +1,11 @@
 //! The forms of results: tables at two widths, JSON, YAML, ids, no colours.
 
-use serde_json::json;
+use std::time::Duration;
 
-use crate::support::{CliClient, assert_golden, serve_echo, stable, start};
+use serde_json::json;
+use svc_testkit::server::wait_until;
+
+use crate::support::{CliClient, assert_golden, launch, serve_echo, stable, start};
 
 #[test]
 fn tables_fit_their_width() {
@@ -78,6 +81,25 @@ fn lists_of_waiting_work_fit_80_columns() {
         assert!(shown.lines().count() > 1, "{args:?}: {shown}");
         let is_wide = |line: &str| line.chars().count() > 80;
         assert!(!shown.lines().any(is_wide), "{args:?}:\n{shown}");
+    }
+}
+
+#[test]
+fn recordings_and_backtests_fit_80_columns() {
+    let server = launch().env("SVC_TRACE_STORAGE__RECORD__SHARE", "1.0").start().unwrap();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    serve_echo(&cli, "orders-intake-of-the-north");
+    cli.ok(&["send", "orders-intake-of-the-north", "-d", "{}"]);
+    let is_recorded = || Ok(!cli.ok(&["recordings", "list", "-q"]).is_empty());
+    assert!(wait_until(Duration::from_secs(30), is_recorded).unwrap(), "the run is recorded");
+    cli.ok(&["workflows", "new-version", "orders-intake-of-the-north"]);
+    cli.ok(&["workflows", "backtest", "orders-intake-of-the-north"]);
+    for args in [["recordings", "list"], ["backtests", "list"]] {
+        let shown = cli.ok(&args);
+        let is_wide = |line: &str| line.chars().count() > 80;
+        // A name may take two or three lines; one letter to a line is no table.
+        assert!(shown.lines().count() <= 4 && !shown.lines().any(is_wide), "{args:?}:\n{shown}");
+        assert!(shown.contains("orders"), "{args:?}:\n{shown}");
     }
 }
 

@@ -199,6 +199,10 @@ impl EntityGroup {
         };
         let sentence = format!("{verb} {} '{name}'{state}.", self.singular);
         context.output.print(&context.output.change(Some(answer), &id, &sentence)?)?;
+        if entity["load_status"] == "failed" {
+            let reason = plain(&entity["load_error"]);
+            context.output.warn(&format!("{} '{name}' is stored and not in use: {reason}", self.singular));
+        }
         Ok(0)
     }
 }

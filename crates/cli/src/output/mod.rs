@@ -11,6 +11,7 @@ use terminal_size::{Height, Width};
 
 use crate::error::CliError;
 use crate::globals::OutputFormat;
+use crate::remedy::as_commands;
 use crate::settings::OutputSettings;
 
 pub(crate) use document::json_line;
@@ -125,8 +126,11 @@ impl Output {
         }
     }
 
-    /// Returns the result of a change: a sentence, the answer, or the id.
+    /// Returns the result of a change: a sentence, the answer, or the id. What the answer warns of goes to standard error.
     pub(crate) fn change(&self, body: Option<&Value>, id: &str, sentence: &str) -> Result<String, CliError> {
+        if let Some(body) = body {
+            self.report_warnings(&body["warnings"]);
+        }
         if self.is_quiet {
             return Ok(format!("{}\n", printable(id)));
         }
@@ -153,6 +157,20 @@ impl Output {
     /// Writes a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         self.tell(&format!("warning: {text}"));
+    }
+
+    /// Writes the warnings of an answer to standard error; a document has them already.
+    fn report_warnings(&self, warnings: &Value) {
+        if !self.is_quiet && self.format != OutputFormat::Table {
+            return;
+        }
+        for warning in warnings.as_array().into_iter().flatten() {
+            let message = as_commands(&plain(&warning["message"]));
+            match warning["field"].as_str() {
+                Some(field) => self.warn(&format!("{field}: {message}")),
+                None => self.warn(&message),
+            }
+        }
     }
 
     /// Writes a line to standard error.

@@ -1,6 +1,7 @@
 //! `engine`: the state of the engine, and its reload.
 
 use clap::Subcommand;
+use serde_json::Value;
 use svc_client::{ApiRequest, admin_path};
 
 use crate::context::CommandContext;
@@ -47,10 +48,33 @@ pub(crate) async fn run(command: EngineCommand, context: &CommandContext) -> Res
             let count = plain(&answer["data"]["workflows_count"]);
             let sentence = format!("Reloaded the engine: {count} workflows.");
             context.output.print(&context.output.change(Some(&answer), "reloaded", &sentence)?)?;
+            report_problems(&answer["data"], context);
             Ok(0)
         }
         EngineCommand::Config { changed } => show_config(changed, context).await,
     }
+}
+
+/// Names what does not serve, or serves despite a problem.
+fn report_problems(reloaded: &Value, context: &CommandContext) {
+    for channel in elements(&reloaded["quarantined"]) {
+        let (name, reason) = (plain(&channel["channel"]), plain(&channel["reason"]));
+        context.output.warn(&format!("channel '{name}' is quarantined: {reason}"));
+    }
+    for connector in elements(&reloaded["failed_connectors"]) {
+        let (name, reason) = (plain(&connector["connector"]), plain(&connector["reason"]));
+        context.output.warn(&format!("connector '{name}' is not loaded: {reason}"));
+    }
+    for channel in elements(&reloaded["warnings"]) {
+        for warning in elements(&channel["warnings"]) {
+            let (name, field) = (plain(&channel["channel"]), plain(&warning["field"]));
+            context.output.warn(&format!("channel '{name}': {field}: {}", plain(&warning["message"])));
+        }
+    }
+}
+
+fn elements(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
 }
 
 async fn show_config(is_changed: bool, context: &CommandContext) -> Result<u8, CliError> {

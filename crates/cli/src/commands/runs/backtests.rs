@@ -14,14 +14,14 @@ const BACKTESTS: TableLayout = TableLayout {
     id: "id",
     columns: &[
         TableColumn::new("ID", "id", CellKind::Id),
-        TableColumn::new("KIND", "kind", CellKind::Text),
-        TableColumn::new("OF", "definition", CellKind::Id),
-        TableColumn::new("VERSION", "version", CellKind::Number),
+        TableColumn::new("KIND", "kind", CellKind::Text).optional(2),
+        TableColumn::new("OF", "definition", CellKind::Text),
+        TableColumn::new("VERSION", "version", CellKind::Number).optional(1),
         TableColumn::new("STATE", "state", CellKind::State),
         TableColumn::new("DONE", "done", CellKind::Number),
-        TableColumn::new("LIMIT", "limit", CellKind::Number).optional(2),
-        TableColumn::new("STARTED", "started_at", CellKind::Time).optional(1),
-        TableColumn::new("BY", "started_by", CellKind::Text).optional(3),
+        TableColumn::new("LIMIT", "limit", CellKind::Number).optional(4),
+        TableColumn::new("STARTED", "started_at", CellKind::Time).optional(3),
+        TableColumn::new("BY", "started_by", CellKind::Text).optional(5),
     ],
 };
 

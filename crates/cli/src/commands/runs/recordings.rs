@@ -15,12 +15,12 @@ const RECORDINGS: TableLayout = TableLayout {
     columns: &[
         TableColumn::new("ID", "id", CellKind::Id),
         TableColumn::new("CHANNEL", "channel", CellKind::Text),
-        TableColumn::new("WORKFLOW", "workflow_id", CellKind::Text),
-        TableColumn::new("VERSION", "workflow_version", CellKind::Number),
+        TableColumn::new("WORKFLOW", "workflow_id", CellKind::Text).optional(1),
+        TableColumn::new("VERSION", "workflow_version", CellKind::Number).optional(2),
         TableColumn::new("OUTCOME", "outcome", CellKind::State),
-        TableColumn::new("BYTES", "bytes", CellKind::Number),
+        TableColumn::new("BYTES", "bytes", CellKind::Number).optional(3),
         TableColumn::new("CREATED", "created_at", CellKind::Time),
-        TableColumn::new("RUN KEY", "run_key", CellKind::Id).optional(1),
+        TableColumn::new("RUN KEY", "run_key", CellKind::Id).optional(4),
     ],
 };
 
