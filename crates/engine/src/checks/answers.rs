@@ -27,6 +27,12 @@ pub(super) fn warn(content: &WorkflowContent, written: Option<&WrittenPaths>, wa
     }
 }
 
+/// Returns the part behind `data.svc.` of a path that was likely meant to be that of the answer.
+fn without_underscore(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("data.svc.")?;
+    (rest.split('.').next() == Some(RESPONSE)).then_some(rest)
+}
+
 struct AnswerCheck<'w> {
     written: Option<&'w WrittenPaths>,
     warnings: &'w mut Vec<Issue>,
@@ -43,7 +49,13 @@ impl AnswerCheck<'_> {
             } else if step["function"]["name"] == "map" {
                 let mappings = step["function"]["input"]["mappings"].as_array();
                 for (index, mapping) in mappings.into_iter().flatten().enumerate() {
-                    let below = mapping["path"].as_str().and_then(|path| path.strip_prefix(PARENT));
+                    let path = mapping["path"].as_str();
+                    if let Some(rest) = path.and_then(without_underscore) {
+                        let at = format!("{at}[{n}].function.input.mappings[{index}].path");
+                        let message = format!("no answer is read here, did you mean '{PARENT}{rest}'?");
+                        self.warnings.push(Issue::new(at, message));
+                    }
+                    let below = path.and_then(|path| path.strip_prefix(PARENT));
                     if let Some(below) = below {
                         let at = format!("{at}[{n}].function.input.mappings[{index}]");
                         self.mapping(&at, below, &mapping["logic"]);

@@ -36,6 +36,38 @@ const METADATA: [&str; 17] = [
     "vars",
 ];
 
+/// Members of parts that the service sets as a whole.
+const MEMBERS: [(&str, &[&str]); 4] = [
+    ("metadata.auth.", &["claims", "consumer", "principal"]),
+    ("metadata.run.", &["key"]),
+    (
+        "metadata.trigger.",
+        &[
+            "attempt",
+            "occurrence_id",
+            "scheduled_for",
+            "singleton_key",
+            "singleton_slot",
+            "started_at",
+            "timezone",
+            "type",
+        ],
+    ),
+    (
+        "temp_data.error.",
+        &["body", "code", "index", "indexes", "message", "status", "task_id", "workflow_id"],
+    ),
+];
+
+/// Members that are read without their parent.
+const ORPHANS: [(&str, &str); 5] = [
+    ("metadata.auth.", "claims"),
+    ("metadata.auth.", "consumer"),
+    ("metadata.auth.", "principal"),
+    ("metadata.trigger.", "occurrence_id"),
+    ("metadata.trigger.", "scheduled_for"),
+];
+
 /// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares, for paths with
 /// an index in brackets, and for names that are nearly those of `metadata` or of an answer.
 pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &mut Vec<Issue>) {
@@ -68,8 +100,11 @@ fn problem(path: &str, written: Option<&WrittenPaths>) -> Option<String> {
     let written = written?;
     match path.split('.').next().unwrap_or_default() {
         "" | "payload" => None,
-        "metadata" => capital_header(path, written).or_else(|| misspelt_metadata(path, written)),
-        _ if path == "data" || path == "temp_data" || written.touch(path) => None,
+        "metadata" => capital_header(path, written)
+            .or_else(|| misspelt_metadata(path, written))
+            .or_else(|| misspelt_member(path, written)),
+        _ if path == "data" || path == "temp_data" => None,
+        _ if written.touch(path) => misspelt_member(path, written),
         _ => Some(format!("nothing in the workflow writes {path}")),
     }
 }
@@ -90,8 +125,34 @@ fn misspelt_metadata(path: &str, written: &WrittenPaths) -> Option<String> {
     if METADATA.contains(&name) || name.starts_with('_') || written.touch(&format!("metadata.{name}")) {
         return None;
     }
-    let meant = METADATA.into_iter().find(|known| distance(name, known) == 1)?;
-    Some(format!("the service sets no metadata.{name}, did you mean 'metadata.{meant}'?"))
+    let near = METADATA.into_iter().find(|known| distance(name, known) == 1);
+    let meant = near.map(|known| format!("metadata.{known}")).or_else(|| {
+        let (parent, _) = ORPHANS.into_iter().find(|(_, member)| *member == name)?;
+        Some(format!("{parent}{name}"))
+    })?;
+    Some(format!("the service sets no metadata.{name}, did you mean '{meant}'?"))
+}
+
+/// Of the caller it is known what there is; of the others, what a name is nearly.
+fn misspelt_member(path: &str, written: &WrittenPaths) -> Option<String> {
+    let (parent, members, rest) = MEMBERS
+        .into_iter()
+        .find_map(|(parent, members)| Some((parent, members, path.strip_prefix(parent)?)))?;
+    let name = rest.split('.').next().unwrap_or_default();
+    // The whole of the error is there where a group has `on_error`.
+    let is_written = parent.starts_with("metadata.") && written.touch(&format!("{parent}{name}"));
+    if members.contains(&name) || is_written {
+        return None;
+    }
+    let whole = parent.trim_end_matches('.');
+    match members.iter().find(|known| distance(name, known) == 1) {
+        Some(meant) => Some(format!("{whole} has no '{name}', did you mean '{parent}{meant}'?")),
+        None if whole == "metadata.auth" => Some(format!(
+            "{whole} has no '{name}', it has {}; a claim is below metadata.auth.claims",
+            members.join(", ")
+        )),
+        None => None,
+    }
 }
 
 /// Returns the paths that a loop writes by itself: its counter, the element and the scratch space.
@@ -125,7 +186,7 @@ fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
     }
 }
 
-/// Collects the paths that tasks write; false if a task replaces the whole of `data`, or is unknown.
+/// Collects the paths that tasks write, `data` for the whole of it; false if a task is unknown.
 fn writes(catalogue: &Catalogue, steps: &[Value], written: &mut Vec<String>) -> bool {
     steps.iter().all(|step| {
         block_writes(step, written);
@@ -153,7 +214,6 @@ fn block_writes(step: &Value, written: &mut Vec<String>) {
 pub(super) fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String>) -> bool {
     let Some(name) = function["name"].as_str() else { return false };
     let input = &function["input"];
-    let before = written.len();
     match name {
         "map" => {
             let mappings = input["mappings"].as_array();
@@ -181,13 +241,15 @@ pub(super) fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut
                 match path {
                     Some(path) => written.push(path.to_owned()),
                     None if entry.default_output == DefaultOutput::Discarded => {}
+                    None if entry.default_output == DefaultOutput::ReplacesData => {
+                        written.push("data".to_owned());
+                    }
                     None => return false,
                 }
             }
         }
     }
-    // Those before have been looked at.
-    !written.iter().skip(before).any(|path| path == "data")
+    true
 }
 
 /// Operators that evaluate an operand for every element of the first, which that operand reads its paths
@@ -257,4 +319,65 @@ fn call(at: &str, operator: &str, operands: &Value, reads: &mut Vec<(String, Str
 
 fn is_rooted_in_message(path: &str) -> bool {
     path.split(['.', '[']).next().is_some_and(|root| MESSAGE.contains(&root))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::Engine;
+
+    /// Returns the warnings about tasks that map these paths, the last one from a read.
+    fn warned(written: &[&str], read: &str) -> Vec<String> {
+        let mut mappings: Vec<_> = written.iter().map(|path| json!({"path": path, "logic": {}})).collect();
+        mappings.push(json!({"path": "data.x", "logic": {"var": read}}));
+        let task =
+            json!({"id": "t", "name": "", "function": {"name": "map", "input": {"mappings": mappings}}});
+        let content = WorkflowContent {
+            name: "w".to_owned(),
+            description: None,
+            priority: 0,
+            condition: Value::Bool(true),
+            tasks: vec![task],
+            tags: Vec::new(),
+            loop_: None,
+            continue_on_error: false,
+        };
+        let (engine, mut warnings) = (Engine::builder().build(), Vec::new());
+        warn(engine.catalogue(), &content, &mut warnings);
+        warnings.into_iter().map(|issue| issue.message).collect()
+    }
+
+    #[test]
+    fn whole_data_leaves_other_reads_checked() {
+        assert_eq!(warned(&["data"], "data.any.x"), [""; 0]);
+        assert_eq!(warned(&["data", "temp_data.rows"], "temp_data.rows.0"), [""; 0]);
+        assert_eq!(
+            warned(&["data", "temp_data.rows"], "temp_data.row.0"),
+            ["nothing in the workflow writes temp_data.row.0"]
+        );
+        assert!(warned(&["data"], "metadata.param.id")[0].ends_with("did you mean 'metadata.params'?"));
+    }
+
+    #[test]
+    fn unknown_members_of_metadata_are_warned_of() {
+        for (read, meant) in [
+            ("metadata.claims.sub", "'metadata.auth.claims'?"),
+            ("metadata.scheduled_for", "'metadata.trigger.scheduled_for'?"),
+            ("metadata.trigger.schedule_for", "'metadata.trigger.scheduled_for'?"),
+            ("metadata.auth.consumr", "'metadata.auth.consumer'?"),
+            ("metadata.auth.sub", "a claim is below metadata.auth.claims"),
+            ("metadata.run.keys", "'metadata.run.key'?"),
+        ] {
+            let found = warned(&[], read);
+            assert!(found.len() == 1 && found[0].ends_with(meant), "{read}: {found:?}");
+        }
+        let error = warned(&["temp_data.error"], "temp_data.error.taskid");
+        assert!(error.len() == 1 && error[0].ends_with("'temp_data.error.task_id'?"), "{error:?}");
+        for read in ["metadata.auth.claims.sub", "metadata.auth", "metadata.key", "metadata.timezone"] {
+            assert_eq!(warned(&[], read), [""; 0], "{read}");
+        }
+        assert_eq!(warned(&["metadata.auth.level"], "metadata.auth.level"), [""; 0]);
+    }
 }

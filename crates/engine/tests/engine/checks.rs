@@ -422,6 +422,7 @@ fn answer_without_effect_is_warned_of() {
     assert_eq!(warned("data._svc.response.body_pth", json!("page")), ["[0].path"]);
     assert_eq!(warned("data._svc.response.status", json!("created")), ["[0].logic"]);
     assert_eq!(warned("data._svc.responce.status", json!(201)), ["[0].path"]);
+    assert_eq!(warned("data.svc.response.status", json!(201)), ["[0].path"]);
     assert_eq!(warned("data._svc.own", json!(201)), Vec::<String>::new());
     let page = json!({"path": "data.page", "logic": 1});
     for body in ["page", "data.page", "page.items", "data"] {
