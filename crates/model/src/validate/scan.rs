@@ -89,12 +89,17 @@ pub(super) fn unread_variables(path: &str, value: &Value, reads_braces: bool, wa
     });
 }
 
-/// Returns true for `${NAME}`, `$NAME`, `env:NAME` and `{{NAME}}`.
+/// Returns true for `${NAME}`, `$NAME`, `env:NAME`, `env//NAME`, `{{NAME}}` and `secret://name`.
 fn names_variable(text: &str) -> bool {
+    if text.starts_with("secret://") {
+        return true;
+    }
     let braced = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
     let name = braced("${", "}")
         .or_else(|| braced("{{", "}}"))
-        .or_else(|| text.strip_prefix("env:"))
+        .or_else(|| text.strip_prefix("env:").filter(|name| !name.starts_with('/')))
+        .or_else(|| text.strip_prefix("env:/"))
+        .or_else(|| text.strip_prefix("env//"))
         .or_else(|| text.strip_prefix('$'));
     name.map(str::trim).is_some_and(|name| {
         name.starts_with(|first: char| first.is_ascii_uppercase())

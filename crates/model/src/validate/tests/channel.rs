@@ -429,6 +429,17 @@ fn way_that_no_message_takes_is_warned_of() {
         warned(rest(json!({"transport_config": {"schedule": "@daily"}}))),
         ["channel.transport_config"]
     );
+    for (transport, place) in [
+        (json!({"schedule": "@daily", "max_catch_up": 3}), "max_catch_up"),
+        (json!({"schedule": "* 2 * * *"}), "schedule"),
+        (json!({"schedule": "* 30 2 * * *"}), "schedule"),
+        (json!({"schedule": "@daily", "payload": {"days": [{"now": []}]}}), "payload.days[0]"),
+    ] {
+        assert_eq!(warned(cron(transport)), [format!("channel.transport_config.{place}")]);
+    }
+    for schedule in ["* 9-17 * * *", "* * * * *", "0 2 * * *", "* * 2 * * *"] {
+        assert_eq!(warned(cron(json!({"schedule": schedule}))), [""; 0], "{schedule}");
+    }
     let missed = |concurrency: Value| {
         warned(cron(json!({"schedule": "@daily", "misfire_policy": "catch_up", "max_catch_up": 7,
             "concurrency": concurrency})))
@@ -446,7 +457,14 @@ fn credential_like_a_variable_is_warned_of() {
         let report = validate_channel(&rest(json!({ "config": config })), &Marked);
         report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
     };
-    for key in ["${CALLER_KEY}", "$CALLER_KEY", "env:CALLER_KEY", "{{ CALLER_KEY }}"] {
+    for key in [
+        "${CALLER_KEY}",
+        "$CALLER_KEY",
+        "env:CALLER_KEY",
+        "env//CALLER_KEY",
+        "secret://caller",
+        "{{ CALLER_KEY }}",
+    ] {
         assert_eq!(warned(key), ["channel.config.auth.keys[0]"], "{key}");
     }
     for key in ["env://CALLER_KEY", "$2b$10$abc", "S3CRET", "${mixed}"] {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use svc_model::config::{ChannelConfig, RequestBodyFormat};
-use svc_model::{Issue, nearest};
+use svc_model::{Issue, distance, nearest};
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 13] = [
@@ -97,6 +97,7 @@ pub(super) fn warn(config: &ChannelConfig, issues: &mut Vec<Issue>) {
 
 /// Adds a warning for every keyword that is nearly a known one.
 fn warn_of_keywords(at: &str, schema: &Map<String, Value>, issues: &mut Vec<Issue>) {
+    warn_of_required(at, schema, issues);
     for (key, value) in schema {
         let (at, key) = (format!("{at}.{key}"), key.as_str());
         if SCHEMA.contains(&key) {
@@ -118,6 +119,21 @@ fn warn_of_keywords(at: &str, schema: &Map<String, Value>, issues: &mut Vec<Issu
                 Issue::new(at, message)
             }));
         }
+    }
+}
+
+/// Adds a warning for every required member that is nearly one of the described ones: each payload would be refused.
+fn warn_of_required(at: &str, schema: &Map<String, Value>, issues: &mut Vec<Issue>) {
+    let Some(described) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array);
+    let names: Vec<_> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    for (index, name) in names.iter().enumerate().filter(|(_, name)| !described.contains_key(**name)) {
+        let meant =
+            described.keys().find(|known| distance(name, known) == 1 && !names.contains(&known.as_str()));
+        issues.extend(meant.map(|meant| {
+            let message = format!("no property '{name}' is described, did you mean '{meant}'?");
+            Issue::new(format!("{at}.required[{index}]"), message)
+        }));
     }
 }
 

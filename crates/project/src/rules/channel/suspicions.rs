@@ -12,6 +12,12 @@ use super::schemas;
 /// Times of a run up to this many milliseconds are likely meant as seconds.
 const MEANT_AS_SECONDS: u64 = 5;
 
+/// Keys and answers that are kept for longer than a year are likely meant for milliseconds.
+const LONGEST: u64 = 366 * 24 * 60 * 60;
+
+/// What is known of a caller.
+const CALLER: [&str; 3] = ["claims", "consumer", "principal"];
+
 /// Operators whose result is not the same every time, or depends on the message.
 const INCONSTANT: [&str; 10] =
     ["var", "val", "missing", "missing_some", "exists", "secret", "random", "uuid", "now", "throw"];
@@ -33,6 +39,8 @@ pub(super) fn find_suspicions(engine: &Engine, config: &ChannelConfig) -> Vec<Is
     issues.extend(unused_keys(config));
     issues.extend(whole_paths(config));
     issues.extend(short_time(config));
+    issues.extend(long_times(config));
+    issues.extend(underscored_header(config));
     issues
 }
 
@@ -66,6 +74,12 @@ fn describe_blind_read(
     let below = path.strip_prefix("metadata.").unwrap_or(path);
     if let Some(header) = below.strip_prefix("headers.").filter(|_| root == "headers" || root == "metadata") {
         return describe_header(config, name, header);
+    }
+    if let Some(fact) = below.strip_prefix("auth.").filter(|_| root == "auth" || root == "metadata") {
+        let fact = fact.split('.').next().unwrap_or_default();
+        if !CALLER.contains(&fact) {
+            return Some(format!("of a caller there are {}", CALLER.join(", ")));
+        }
     }
     // A called channel reads what its caller knew of the message.
     if below.starts_with("auth.") && name != "validation_logic" && (root == "auth" || root == "metadata") {
@@ -183,4 +197,27 @@ fn short_time(config: &ChannelConfig) -> Option<Issue> {
     let message =
         format!("a run gets {millis} milliseconds; {millis} seconds are {}", millis.saturating_mul(1000));
     Some(Issue::new("channel.config.timeout_ms", message))
+}
+
+/// Warns of times in seconds that are likely milliseconds.
+fn long_times(config: &ChannelConfig) -> impl Iterator<Item = Issue> {
+    let window = config.deduplication.as_ref().map(|block| ("deduplication.window_secs", block.window_secs));
+    let lifetime = config.cache.as_ref().map(|block| ("cache.ttl_secs", block.ttl_secs));
+    let long = [window, lifetime].into_iter().flatten().filter(|(_, seconds)| *seconds > LONGEST);
+    long.map(|(name, seconds)| {
+        let days = seconds / (24 * 60 * 60);
+        let message =
+            format!("these are seconds, {days} days: {seconds} milliseconds are {}", seconds / 1000);
+        Issue::new(format!("channel.config.{name}"), message)
+    })
+}
+
+/// Warns of a key in a header that many proxies leave out, so that no repeat would be known.
+fn underscored_header(config: &ChannelConfig) -> Option<Issue> {
+    let header = config.deduplication.as_ref()?.header.as_deref().filter(|name| name.contains('_'))?;
+    let message = format!(
+        "many proxies drop a header with '_', and a message without the header is not checked: did you mean '{}'?",
+        header.replace('_', "-")
+    );
+    Some(Issue::new("channel.config.deduplication.header", message))
 }

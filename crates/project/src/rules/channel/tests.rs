@@ -259,6 +259,22 @@ fn guard_that_never_differs_is_warned_of() {
             "validation_logic.if[1].>[0].length",
             "always fails",
         ),
+        (
+            json!({"deduplication": {"header": "x-id", "window_secs": 86_400_000}}),
+            "deduplication.window_secs",
+            "1000 days: 86400000 milliseconds are 86400",
+        ),
+        (json!({"deduplication": {"header": "event_id"}}), "deduplication.header", "'event-id'"),
+        (
+            json!({"auth": keys, "quota": {"limit": 1, "per": "day", "key_logic": {"var": "auth.sub"}}}),
+            "quota.key_logic",
+            "of a caller there are claims, consumer, principal",
+        ),
+        (
+            json!({"request": {"schema": {"required": ["dta"], "properties": {"data": {}}}}}),
+            "request.schema.required[0]",
+            "did you mean 'data'?",
+        ),
     ] {
         let found = warned(config.clone());
         assert!(
