@@ -9,6 +9,9 @@ use crate::expression::Survey;
 use crate::inputs::is_evaluated;
 use crate::path::Path;
 
+/// The input by whose value a called system knows a repeat.
+const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
 impl Check<'_, '_> {
     pub(super) fn input(&mut self, entry: &FunctionEntry, input: &Map<String, Value>, at: &str) {
         for field in entry.fields {
@@ -77,6 +80,11 @@ impl Check<'_, '_> {
 
     fn value(&mut self, field: &InputField, value: &Value, at: &str) {
         if field.logic {
+            if field.name == IDEMPOTENCY_KEY && matches!(value, Value::String(_) | Value::Number(_)) {
+                let message = "this is the key of every message, so that all calls are taken for one: true sends the \
+                               key of the run, an expression one of the message";
+                self.warnings.push(Issue::new(at, message));
+            }
             return self.expression(at, value);
         }
         if is_evaluated(field, value) {

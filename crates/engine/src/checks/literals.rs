@@ -137,10 +137,30 @@ fn misplaced_operand(at: &str, operator: &str, operands: &Value) -> Option<Issue
         ("group_by" | "distinct", Value::String(name)) => {
             format!("this text is the same for every element: read a member by {{\"var\": \"{name}\"}}")
         }
+        ("in", Value::Object(call)) if is_call(call) && is_list_of_values(operands.get(0)) => {
+            "a list is looked for in this: the list is the second operand, as in {\"in\": [value, list]}"
+                .to_owned()
+        }
+        ("in", Value::String(text))
+            if operands.get(0).is_some_and(Value::is_object) && !is_path(text, &MESSAGE) =>
+        {
+            format!(
+                "it is true for every part of '{text}', also for an empty text: a list of values is [\"{text}\"], and \
+                 what is looked into is the second operand"
+            )
+        }
         ("format_date" | "parse_date", Value::String(format)) => foreign_date_format(format)?,
         _ => return None,
     };
     Some(Issue::new(format!("{at}[1]"), message))
+}
+
+/// Returns true for a list that is written out.
+fn is_list_of_values(operand: Option<&Value>) -> bool {
+    let items = operand.and_then(Value::as_array);
+    items.is_some_and(|items| {
+        !items.is_empty() && items.iter().all(|item| !item.is_object() && !item.is_array())
+    })
 }
 
 /// Returns true for a text of the order that `sort` takes any text for.
@@ -295,6 +315,8 @@ mod tests {
             (json!({"map": ["payload.items", {"var": "sku"}]}), "at.map[0]"),
             (json!({"if": [{"var": "payload.is_new"}, "payload.a", "b"]}), "at.if[1]"),
             (json!({"in": [{"var": "payload.sku"}, "payload.skus"]}), "at.in[1]"),
+            (json!({"in": [["a", "b"], {"var": "payload.type"}]}), "at.in[1]"),
+            (json!({"in": [{"var": "claims.scope"}, "orders:write"]}), "at.in[1]"),
             (json!({"switch": [{"var": "payload.q"}, {"a": 1, "b": 2}]}), "at.switch[1]"),
             (json!({"sort": [{"var": "payload.n"}, "desc"]}), "at.sort[1]"),
             (json!({"group_by": [{"var": "payload.n"}, "kind"]}), "at.group_by[1]"),
@@ -325,6 +347,8 @@ mod tests {
             json!({"var": "x", "kind": "number"}),
             json!({"body_path": "data.order", "status": 201}),
             json!({"in": ["data.updated", {"var": "payload.types"}]}),
+            json!({"in": [{"var": "payload.type"}, ["a", "b"]]}),
+            json!({"in": ["a", ["a", "b"]]}),
             json!({"cat": ["data.orders", {"var": "payload.shop"}]}),
             json!({"switch": [{"var": "payload.q"}, [["a", 1]]]}),
             json!({"sort": [{"var": "payload.n"}, false]}),

@@ -491,3 +491,10 @@ fn secrets_are_refused_in_lists() {
         assert_eq!(check(&document).errors, [(at.to_owned(), FieldCode::Invalid)], "{document}");
     }
 }
+
+#[test]
+fn idempotency_key_of_every_message_is_warned_of() {
+    let key = |key: Value| input("http_call", json!({"connector": "c", "idempotency_key": key})).warnings;
+    assert_eq!(key(json!("true")), ["tasks[0].function.input.idempotency_key"]);
+    assert_eq!(key(json!(true)), [""; 0]);
+}

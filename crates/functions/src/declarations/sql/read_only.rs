@@ -4,6 +4,7 @@
 //! transaction or act outside of it: files of the server, settings, procedures that commit.
 
 use svc_model::config::connector::DatabaseKind;
+use svc_model::distance;
 
 use super::effect::{beginning, first_word, in_word, words};
 
@@ -61,6 +62,9 @@ pub fn check_read_only(sql: &str, database: DatabaseKind) -> Result<(), String> 
 }
 
 fn for_db_write(word: &str) -> String {
+    if let Some(meant) = READS.into_iter().find(|known| distance(word, known) == 1) {
+        return format!("no statement begins with {word}, did you mean {meant}?");
+    }
     format!("db_read takes statements that read, such as SELECT; {word} is for db_write")
 }
 
@@ -165,6 +169,8 @@ mod tests {
             reason.as_deref(),
             Some("db_read takes statements that read, such as SELECT; UPDATE is for db_write")
         );
+        let misspelt = refused_everywhere("selct 1");
+        assert_eq!(misspelt.as_deref(), Some("no statement begins with SELCT, did you mean SELECT?"));
         for sql in ["select 1", "call p()", "pragma table_info(t)", "select 1 into outfile '/tmp/x'"] {
             assert_eq!(refused_everywhere(sql), None, "{sql}");
         }
