@@ -40,6 +40,9 @@ fn pass_on(text: &str) -> Result<String, String> {
     if text.strip_prefix('-').is_some_and(is_option) {
         return Err("a time is wanted, such as 2026-11-30T03:00:00Z or 15m".to_owned());
     }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("a number needs its unit: {text}s, {text}m, {text}h or {text}d"));
+    }
     Ok(text.to_owned())
 }
 
@@ -90,5 +93,6 @@ mod tests {
         assert!(parse_coming_moment("2h").unwrap() > parse_moment("2h").unwrap());
         assert_eq!(parse_coming_moment("-2h").unwrap(), "-2h", "the server refuses it");
         assert!(parse_coming_moment("9223372036854775807d").is_err());
+        assert!(parse_coming_moment("90").is_err_and(|error| error.ends_with("90h or 90d")));
     }
 }

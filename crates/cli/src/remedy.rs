@@ -7,10 +7,11 @@ const METHODS: [&str; 3] = ["GET", "PATCH", "POST"];
 /// The body by which the server recommends to begin a split, and the option of the command.
 const SPLIT: (&str, &str) = (r#" and {"status": "active", "rollout_percentage": 10}"#, " --rollout 10");
 /// Members of bodies and parameters that the server recommends, and the options that send them.
-const OPTIONS: [(&str, &str); 3] = [
+const OPTIONS: [(&str, &str); 4] = [
     (r#"add "override": true"#, "add --override"),
     (r#"send "all": true"#, "add --all"),
     ("delete it with ?force=true", "delete it with --force"),
+    ("assume_missed takes them as missed", "--assume-missed takes them as missed"),
 ];
 
 /// Replaces the requests that a text recommends by commands.
@@ -118,6 +119,10 @@ mod tests {
             (
                 "change them first, or delete it with ?force=true",
                 "change them first, or delete it with --force",
+            ),
+            (
+                "begin there, or assume_missed takes them as missed",
+                "begin there, or --assume-missed takes them as missed",
             ),
             ("nothing of the kind", "nothing of the kind"),
         ] {

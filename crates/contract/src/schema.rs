@@ -8,7 +8,7 @@ use svc_model::FieldError;
 
 use crate::application::{SchemaApplicationError, check_application};
 use crate::effort::{EVERY_FAULT, FIRST_FAULT, SchemaWays};
-use crate::faults::{MAX_FAULTS, shorten_message, to_field_errors};
+use crate::faults::{MAX_FAULTS, describe_schema_fault, to_field_errors};
 
 /// Maximum size of a schema, in bytes of JSON.
 pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
@@ -99,7 +99,8 @@ impl MessageSchema {
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES));
         let compiled = options.build(schema).map_err(|error| {
             let path = format!("${}", svc_model::mask::dotted_path(error.instance_path().as_str()));
-            SchemaError::Invalid { path, reason: shorten_message(&error.to_string()) }
+            let reason = describe_schema_fault(&path, &error.to_string());
+            SchemaError::Invalid { path, reason }
         });
         compiled.map(|validator| Self { validator, nested, ways })
     }

@@ -141,8 +141,14 @@ fn repeated_scheme(config: &Value) -> Option<Issue> {
 /// Returns a warning about a probable mistake in the config.
 fn suspicion(config: &ConnectorConfig) -> Option<Issue> {
     match config {
-        ConnectorConfig::Smtp(smtp) if smtp.tls == SmtpTls::None => {
-            Some(Issue::new(format!("{CONFIG}.tls"), "mail and credentials cross the network unprotected"))
+        ConnectorConfig::Smtp(smtp) => {
+            let message = match (smtp.tls, smtp.port) {
+                (SmtpTls::None, _) => "mail and credentials cross the network unprotected",
+                (SmtpTls::StartTls, 465) => "port 465 speaks TLS from the first byte: write implicit",
+                (SmtpTls::Implicit, 25 | 587) => "TLS begins after STARTTLS at this port: write starttls",
+                _ => return None,
+            };
+            Some(Issue::new(format!("{CONFIG}.tls"), message))
         }
         _ => None,
     }

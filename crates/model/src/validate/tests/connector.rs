@@ -88,3 +88,20 @@ fn credential_sent_as_written_is_warned_of() {
         assert_eq!(warned(token), [""; 0], "{token}");
     }
 }
+
+#[test]
+fn security_that_a_port_has_not_is_warned_of() {
+    let warned = |port: u16, tls: &str| {
+        let config = json!({"host": "mail.example", "port": port, "tls": tls, "from": "a@example.com"});
+        let body = json!({"name": "post", "connector_type": "smtp", "config": config});
+        let report = validate_connector(&body, &Lenient);
+        assert!(report.valid(), "{report:?}");
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    for (port, tls) in [(465, "starttls"), (587, "implicit"), (25, "implicit"), (25, "none")] {
+        assert_eq!(warned(port, tls), ["connector.config.tls"], "{port} {tls}");
+    }
+    for (port, tls) in [(465, "implicit"), (587, "starttls"), (2525, "implicit")] {
+        assert_eq!(warned(port, tls), [""; 0], "{port} {tls}");
+    }
+}
