@@ -9,6 +9,9 @@ use crate::answer::response::ChannelResponse;
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;
 
+/// Most problems of a message.
+const MAX_PROBLEMS: usize = 3;
+
 /// Renders the answer to a refusal with the body that the channel configures. Status, `Retry-After`,
 /// `WWW-Authenticate` and the id of the trace are those of the refusal.
 ///
@@ -24,7 +27,7 @@ pub(crate) fn render(
     let body = template.render(|field| match field {
         Placeholder::Status => refusal.status().to_string(),
         Placeholder::Code => refusal.code().name().to_owned(),
-        Placeholder::Message => refusal.message().to_owned(),
+        Placeholder::Message => message_of(refusal),
         Placeholder::RequestId => request_id.chars().take(MAX_REQUEST_ID).collect(),
         Placeholder::Channel => channel.to_owned(),
         Placeholder::Timestamp => now.naive().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
@@ -47,6 +50,22 @@ pub(crate) fn render(
     Some(answer)
 }
 
+/// Returns the message of a refusal; of one that leaves several problems to its details, which no template has, the first
+/// of them.
+fn message_of(refusal: &ServiceError) -> String {
+    let details = refusal.details();
+    if details.len() < 2 {
+        return refusal.message().to_owned();
+    }
+    let shown =
+        details.iter().take(MAX_PROBLEMS).map(|problem| format!("{}: {}", problem.path, problem.message));
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    match details.len().saturating_sub(MAX_PROBLEMS) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
 fn is_json(content_type: &str) -> bool {
     content_type.to_ascii_lowercase().contains("json")
 }
@@ -54,6 +73,7 @@ fn is_json(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use svc_model::FieldError;
     use svc_model::config::ChannelConfig;
 
     use super::*;
@@ -79,6 +99,22 @@ mod tests {
         assert_eq!(body, expected);
         assert_eq!(answer.status, 409);
         assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
+    }
+
+    #[test]
+    fn message_of_several_problems_names_the_first() {
+        let problems = |count: usize| {
+            ServiceError::invalid(
+                (0..count).map(|n| FieldError::invalid(format!("body.f{n}"), "no")).collect(),
+            )
+        };
+        let message = |count: usize| {
+            let answer = render_body(json!({"body": r#"{"m":"{message}"}"#}), &problems(count)).unwrap();
+            serde_json::from_slice::<Value>(&answer.body).unwrap()["m"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(message(1), "body.f0: no");
+        assert_eq!(message(2), "body.f0: no; body.f1: no");
+        assert_eq!(message(5), "body.f0: no; body.f1: no; body.f2: no; and 2 more");
     }
 
     #[test]

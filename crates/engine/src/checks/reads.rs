@@ -133,7 +133,7 @@ fn misspelt_metadata(path: &str, written: &WrittenPaths) -> Option<String> {
     Some(format!("the service sets no metadata.{name}, did you mean '{meant}'?"))
 }
 
-/// Of the caller it is known what there is; of the others, what a name is nearly.
+/// Describes a member that its parent has not: any of the caller, of the others one that is nearly another.
 fn misspelt_member(path: &str, written: &WrittenPaths) -> Option<String> {
     let (parent, members, rest) = MEMBERS
         .into_iter()

@@ -90,7 +90,7 @@ fn credential_sent_as_written_is_warned_of() {
 }
 
 #[test]
-fn security_that_a_port_has_not_is_warned_of() {
+fn security_foreign_to_a_port_is_warned_of() {
     let warned = |port: u16, tls: &str| {
         let config = json!({"host": "mail.example", "port": port, "tls": tls, "from": "a@example.com"});
         let body = json!({"name": "post", "connector_type": "smtp", "config": config});

@@ -15,7 +15,7 @@ const MEANT_AS_SECONDS: u64 = 5;
 /// Keys and answers that are kept for longer than a year are likely meant for milliseconds.
 const LONGEST: u64 = 366 * 24 * 60 * 60;
 
-/// What is known of a caller.
+/// Facts of a caller.
 const CALLER: [&str; 3] = ["claims", "consumer", "principal"];
 
 /// Operators whose result is not the same every time, or depends on the message.
