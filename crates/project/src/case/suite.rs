@@ -29,6 +29,9 @@ use crate::statements::read_with_statements;
 use crate::values::EnvironmentValues;
 use crate::walk::is_case;
 
+/// The remedy where a workflow reads a secret that its case has not.
+const STAND_INS: &str = "a case gives each secret of its workflow a stand-in: \"secrets\": {name: text}";
+
 /// Returns the name of a case file without its ending; `None` for a file of another name.
 fn case_label(path: &Path) -> Option<&str> {
     let stem = path.file_stem().filter(|_| is_case(path))?;
@@ -204,11 +207,13 @@ impl CaseRunner<'_> {
         let workflow = match self.workflow(&directory.join(&case.workflow), &case.secrets) {
             Ok(workflow) => workflow,
             Err(problems) => {
-                return vec![CaseFailure {
-                    path: "workflow".to_owned(),
-                    lines: problems.to_vec(),
-                    place: None,
-                }];
+                let mut lines = problems.to_vec();
+                let lacks_secret =
+                    |line: &String| line.contains("the secret") && line.contains("not declared");
+                if lines.iter().any(lacks_secret) {
+                    lines.push(STAND_INS.to_owned());
+                }
+                return vec![CaseFailure { path: "workflow".to_owned(), lines, place: None }];
             }
         };
         let metadata = match self.settings.values {

@@ -248,6 +248,7 @@ fn stand_ins_are_read_and_never_shown() {
     undeclared.as_object_mut().unwrap().remove("secrets");
     let lines = project.lines(&undeclared);
     assert!(lines[0].contains("\"pin\" is not declared"), "{lines:?}");
+    assert!(lines[1].starts_with("a case gives each secret"), "{lines:?}");
 }
 
 #[test]
