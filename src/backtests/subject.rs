@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_engine::Engine;
-use svc_model::lifecycle::absent;
+use svc_model::lifecycle::{absent, no_draft};
 use svc_model::{Channel, EntityKind, LifecycleStatus, ServiceError, Timestamp, Workflow};
 use svc_project::OfflineWorkflow;
 use svc_project::backtest::BacktestChannel;
@@ -178,6 +178,8 @@ async fn find_serving_channel(store: &Store, id: &str) -> Result<Option<Channel>
 
 /// Creates the 404 for a definition without this version, or without a draft.
 fn no_such_version(kind: EntityKind, id: &str, version: Option<i64>) -> ServiceError {
-    let what = version.map_or_else(|| "draft".to_owned(), |version| format!("version {version}"));
-    ServiceError::not_found(format!("{} '{id}' has no {what}", kind.name()))
+    match version {
+        Some(version) => ServiceError::not_found(format!("{} '{id}' has no version {version}", kind.name())),
+        None => no_draft(kind, id),
+    }
 }

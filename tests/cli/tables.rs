@@ -92,6 +92,11 @@ fn recordings_and_backtests_fit_80_columns() {
     cli.ok(&["send", "orders-intake-of-the-north", "-d", "{}"]);
     let is_recorded = || Ok(!cli.ok(&["recordings", "list", "-q"]).is_empty());
     assert!(wait_until(Duration::from_secs(30), is_recorded).unwrap(), "the run is recorded");
+    let refused = cli.fails(&["workflows", "backtest", "orders-intake-of-the-north"], 2);
+    assert!(
+        refused.contains("'svc-cli workflows new-version orders-intake-of-the-north' makes one"),
+        "{refused}"
+    );
     cli.ok(&["workflows", "new-version", "orders-intake-of-the-north"]);
     cli.ok(&["workflows", "backtest", "orders-intake-of-the-north"]);
     for args in [["recordings", "list"], ["backtests", "list"]] {
