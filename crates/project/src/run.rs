@@ -13,6 +13,7 @@ use svc_model::{FieldCode, FieldError, LifecycleStatus, Timestamp, Workflow, par
 use crate::case::workflow_stand_ins;
 use crate::finding::Finding;
 use crate::outline::WorkflowOutline;
+use crate::rules::without_directives;
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
 
@@ -123,6 +124,8 @@ impl OfflineWorkflow {
             return Err(findings.iter().map(|one| format!("[{}] {}", one.check, one.message)).collect());
         }
         let id = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("workflow");
+        // Of a package they direct the activation, not the run.
+        let document = without_directives(&document);
         let compiled = Self::compile(engine, id, &document, stand_ins);
         compiled.map_err(|errors| errors.iter().map(describe_problem).collect())
     }

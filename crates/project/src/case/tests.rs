@@ -229,6 +229,16 @@ fn a_case_and_its_workflow_may_be_yaml() {
 }
 
 #[test]
+fn directives_of_packages_are_no_part_of_cases() {
+    let project = Project::new();
+    let workflow = json!({"name": "w", "activate": true, "rollout": {"steps": [10, 50]},
+        "tasks": [map("in", "data.seen", json!({"var": "payload.n"}))]});
+    project.write("canary.json", &workflow);
+    let case = json!({"workflow": "../canary.json", "input": {"n": 1}, "expect": {"data.seen": 1}});
+    assert_eq!(project.lines(&case), [""; 0]);
+}
+
+#[test]
 fn stand_ins_are_read_and_never_shown() {
     let project = Project::new();
     project.write(

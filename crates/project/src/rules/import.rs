@@ -17,7 +17,8 @@ pub fn import_body(kind: EntityKind, item: &Value) -> Result<Cow<'_, Value>, Vec
     if masked.is_empty() { Ok(without_directives(item)) } else { Err(masked) }
 }
 
-fn without_directives(item: &Value) -> Cow<'_, Value> {
+/// Returns an item without the members that direct its activation.
+pub(crate) fn without_directives(item: &Value) -> Cow<'_, Value> {
     match item {
         Value::Object(members) if DIRECTIVES.iter().any(|order| members.contains_key(*order)) => {
             let content = members.iter().filter(|(key, _)| !DIRECTIVES.contains(&key.as_str()));

@@ -16,4 +16,5 @@ pub use connector::ConnectorRules;
 pub use connector_need::connector_need;
 pub(crate) use directives::{check_directives, read_rollout, read_share};
 pub use import::import_body;
+pub(crate) use import::without_directives;
 pub use topics::check_topics;
