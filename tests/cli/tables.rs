@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_testkit::server::wait_until;
 
-use crate::support::{CliClient, assert_golden, launch, serve_echo, stable, start};
+use crate::support::{CliClient, assert_golden, channel, launch, serve_echo, stable, start};
 
 #[test]
 fn tables_fit_their_width() {
@@ -106,6 +106,26 @@ fn recordings_and_backtests_fit_80_columns() {
         assert!(shown.lines().count() <= 4 && !shown.lines().any(is_wide), "{args:?}:\n{shown}");
         assert!(shown.contains("orders"), "{args:?}:\n{shown}");
     }
+}
+
+#[test]
+fn causes_of_failures_have_lines_of_their_own() {
+    let server = start();
+    let cli = CliClient::with_server(&server).env("COLUMNS", "80");
+    let share = json!({"path": "data.share", "logic": {"/": [1, {"var": "payload.parts"}]}});
+    let divide = json!({"workflow_id": "divide", "name": "divide", "tasks": [{"id": "divide", "name": "Divide",
+        "function": {"name": "map", "input": {"mappings": [share]}}}]});
+    cli.ok(&["workflows", "create", "-d", &divide.to_string()]);
+    cli.ok(&["workflows", "activate", "divide"]);
+    cli.ok(&["channels", "create", "-d", &channel("divide", "divide").to_string()]);
+    cli.ok(&["channels", "activate", "divide"]);
+    cli.ok(&["send", "divide", "--async", "-d", r#"{"parts": 0}"#]);
+    let is_counted = || Ok(!cli.ok(&["errors", "-q"]).is_empty());
+    assert!(wait_until(Duration::from_secs(30), is_counted).unwrap(), "the failure is counted");
+    let shown = cli.ok(&["errors"]);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let heading = shown.lines().next().unwrap();
+    assert!(heading.ends_with("GROUP") && shown.contains("\n  MESSAGE "), "{shown}");
 }
 
 #[test]

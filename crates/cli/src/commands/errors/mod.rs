@@ -14,24 +14,24 @@ use crate::paging::PageArgs;
 const GROUPS: TableLayout = TableLayout {
     id: "group",
     columns: &[
-        TableColumn::new("MESSAGE", "message", CellKind::Text),
+        TableColumn::new("MESSAGE", "message", CellKind::Text).optional(1).movable(),
         TableColumn::new("COUNT", "count", CellKind::Number),
         TableColumn::new("SINCE", "first_seen", CellKind::Time),
         TableColumn::new("CHANNEL", "channel", CellKind::Text),
         TableColumn::new("CHANGE", "change", CellKind::Text).optional(1).movable(),
-        TableColumn::new("GROUP", "group", CellKind::Id).optional(2),
+        TableColumn::new("GROUP", "group", CellKind::Id),
     ],
 };
 
 const RECENT: TableLayout = TableLayout {
     id: "group",
     columns: &[
-        TableColumn::new("MESSAGE", "message", CellKind::Text),
+        TableColumn::new("MESSAGE", "message", CellKind::Text).optional(1).movable(),
         TableColumn::new("COUNT", "count", CellKind::Number),
         TableColumn::new("LAST", "last_seen", CellKind::Time),
         TableColumn::new("CHANNEL", "channel", CellKind::Text),
-        TableColumn::new("SINCE", "first_seen", CellKind::Time).optional(1),
-        TableColumn::new("GROUP", "group", CellKind::Id).optional(2),
+        TableColumn::new("SINCE", "first_seen", CellKind::Time).optional(2),
+        TableColumn::new("GROUP", "group", CellKind::Id),
     ],
 };
 
