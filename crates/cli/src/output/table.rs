@@ -151,7 +151,7 @@ struct FittedColumns {
 
 impl FittedColumns {
     /// Makes points in time short, then takes optional columns out, the highest rank first, until every text column has a
-    /// useful width.
+    /// useful width. Without an optional one left, texts move below the rows.
     fn new(columns: &[TableColumn], rows: &[Value], width: Option<u16>) -> Self {
         let (columns, below, left_out) = (columns.to_vec(), Vec::new(), Vec::new());
         let mut fitted = Self { columns, below, left_out, is_compact: false };
@@ -168,6 +168,13 @@ impl FittedColumns {
             let (moved, dropped): (Vec<_>, Vec<_>) = out.into_iter().partition(|column| column.is_movable);
             fitted.below.extend(moved);
             fitted.left_out.extend(dropped.iter().map(|column| column.title));
+        }
+        // A column of a letter or two is of no use: texts that still have no room go below the rows, the last one first.
+        while fitted.least_width(rows) > width {
+            let last = fitted.columns.iter().skip(1).rposition(|column| column.kind == CellKind::Text);
+            let Some(last) = last else { break };
+            let moved = fitted.columns.remove(last + 1);
+            fitted.below.insert(0, moved);
         }
         fitted
     }
@@ -419,6 +426,30 @@ mod tests {
         let empty = [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "error": ""})];
         let empty = ERRORS.render(&empty, TableStyle { columns: Some(40), is_colored: false });
         assert_eq!(empty.text.lines().count(), 2, "{}", empty.text);
+    }
+
+    #[test]
+    fn text_without_useful_width_moves_below_rows() {
+        const ENDPOINTS: TableLayout = TableLayout {
+            id: "id",
+            columns: &[
+                TableColumn::new("ID", "id", CellKind::Id),
+                TableColumn::new("URL", "url", CellKind::Text),
+                TableColumn::new("CONSUMER", "consumer", CellKind::Id),
+                TableColumn::new("TOPICS", "topics", CellKind::Text),
+            ],
+        };
+        let rows =
+            [json!({"id": "0191d2f0-7c3b-7000-8000-000000000001", "url": "https://shop.example/hooks/a",
+            "consumer": "a-partner-with-a-long-name", "topics": ["order.paid", "order.sent"]})];
+        let narrow = ENDPOINTS.render(&rows, TableStyle { columns: Some(80), is_colored: false });
+        let lines: Vec<_> = narrow.text.lines().collect();
+        assert_eq!(lines.len(), 3, "{}", narrow.text);
+        assert_eq!(lines[2], "  TOPICS order.paid, order.sent");
+        assert!(
+            narrow.left_out.is_empty() && lines.iter().all(|line| line.chars().count() <= 80),
+            "{lines:?}"
+        );
     }
 
     #[test]

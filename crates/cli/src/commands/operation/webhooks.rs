@@ -15,9 +15,9 @@ const ENDPOINTS: TableLayout = TableLayout {
     id: "id",
     columns: &[
         TableColumn::new("ID", "id", CellKind::Id),
-        TableColumn::new("URL", "url", CellKind::Text),
+        TableColumn::new("URL", "url", CellKind::Text).optional(1).movable(),
         TableColumn::new("CONSUMER", "consumer", CellKind::Id),
-        TableColumn::new("TOPICS", "topics", CellKind::Text),
+        TableColumn::new("TOPICS", "topics", CellKind::Text).optional(1).movable(),
         TableColumn::new("STATE", "state", CellKind::State),
         TableColumn::new("FAILING SINCE", "failing_since", CellKind::Time).optional(1),
     ],
