@@ -219,7 +219,11 @@ async fn show_dry_run(body: Value, context: &CommandContext) -> Result<u8, CliEr
     context.output.print(&context.output.list(&answer, &samples, &SAMPLES)?)?;
     if context.output.is_table() {
         let matched = plain(&answer["data"]["matched"]);
-        context.output.note(&format!("{matched} row(s) match; the oldest {} are shown", samples.len()));
+        let note = match samples.len() {
+            0 => "no row matches".to_owned(),
+            shown => format!("{matched} row(s) match; the oldest {shown} are shown"),
+        };
+        context.output.note(&note);
     }
     Ok(0)
 }

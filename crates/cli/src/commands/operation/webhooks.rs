@@ -19,7 +19,7 @@ const ENDPOINTS: TableLayout = TableLayout {
         TableColumn::new("CONSUMER", "consumer", CellKind::Id),
         TableColumn::new("TOPICS", "topics", CellKind::Text).optional(1).movable(),
         TableColumn::new("STATE", "state", CellKind::State),
-        TableColumn::new("FAILING SINCE", "failing_since", CellKind::Time).optional(1),
+        TableColumn::new("FAILING SINCE", "failing_since", CellKind::Time).optional(2),
     ],
 };
 
