@@ -242,6 +242,11 @@ pub(crate) fn describe_value(value: &toml::Value) -> String {
         // A whole one keeps its point, which is what is wrong with it.
         toml::Value::Float(number) => format!("{number:?}"),
         toml::Value::Boolean(truth) => truth.to_string(),
+        // The string itself may be a secret.
+        toml::Value::String(text) if text.parse::<f64>().is_ok() => "a number in quotes".to_owned(),
+        toml::Value::String(text) if matches!(text.as_str(), "true" | "false") => {
+            format!("{text} in quotes")
+        }
         toml::Value::String(_) => "another string".to_owned(),
         toml::Value::Array(_) => "an array".to_owned(),
         toml::Value::Table(_) => "a table".to_owned(),

@@ -92,8 +92,9 @@ fn wrong_type_is_refused_without_telling_a_string() {
         ("server.port = 80.0", "server.port: expected a whole number from 0 to 65535, found 80.0"),
         (
             "server.port = \"80\"",
-            "server.port: expected a whole number from 0 to 65535, found another string",
+            "server.port: expected a whole number from 0 to 65535, found a number in quotes",
         ),
+        ("cron.enabled = \"true\"", "cron.enabled: expected true or false, found true in quotes"),
         (
             "storage.max_connections = -1",
             "storage.max_connections: expected a whole number from 0 to 4294967295, found -1",
