@@ -50,8 +50,8 @@ pub(crate) fn render(
     Some(answer)
 }
 
-/// Returns the message of a refusal; of one that leaves several problems to its details, which no template has, the first
-/// of them.
+/// Returns the message of a refusal; of one that leaves several problems to its details, which no template has, the
+/// first of them.
 fn message_of(refusal: &ServiceError) -> String {
     let details = refusal.details();
     if details.len() < 2 {

@@ -126,7 +126,7 @@ impl Output {
         }
     }
 
-    /// Returns the result of a change: a sentence, the answer, or the id. What the answer warns of goes to standard error.
+    /// Returns the result of a change: a sentence, the answer, or the id. Warnings of the answer go to standard error.
     pub(crate) fn change(&self, body: Option<&Value>, id: &str, sentence: &str) -> Result<String, CliError> {
         if let Some(body) = body {
             self.report_warnings(&body["warnings"]);

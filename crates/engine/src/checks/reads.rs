@@ -139,7 +139,7 @@ fn misspelt_member(path: &str, written: &WrittenPaths) -> Option<String> {
         .into_iter()
         .find_map(|(parent, members)| Some((parent, members, path.strip_prefix(parent)?)))?;
     let name = rest.split('.').next().unwrap_or_default();
-    // The whole of the error is there where a group has `on_error`.
+    // The whole of the error is written by a group with `on_error`.
     let is_written = parent.starts_with("metadata.") && written.touch(&format!("{parent}{name}"));
     if members.contains(&name) || is_written {
         return None;

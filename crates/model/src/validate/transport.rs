@@ -62,13 +62,13 @@ fn repeated_instant(schedule: &str) -> Option<Issue> {
     })
 }
 
-/// Warns of expressions in the payload of a schedule, where none is evaluated.
+/// Warns of expressions in the payload of a schedule: none is evaluated there.
 fn warn_of_expressions(at: &str, value: &Value, warnings: &mut Vec<Issue>) {
     match value {
         Value::Object(members) => {
             if members.len() == 1 && members.keys().any(|name| OPERATORS.contains(&name.as_str())) {
                 let message = "a payload is kept as it is written: compute this in the workflow, from \
-                               metadata.trigger.scheduled_for where it depends on the instant";
+                               metadata.trigger.scheduled_for if it depends on the instant";
                 return warnings.push(Issue::new(at, message));
             }
             for (name, member) in members {

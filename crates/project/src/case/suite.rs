@@ -29,7 +29,7 @@ use crate::statements::read_with_statements;
 use crate::values::EnvironmentValues;
 use crate::walk::is_case;
 
-/// The remedy where a workflow reads a secret that its case has not.
+/// The remedy for a workflow that reads a secret without a stand-in.
 const STAND_INS: &str = "a case gives each secret of its workflow a stand-in: \"secrets\": {name: text}";
 
 /// Returns the name of a case file without its ending; `None` for a file of another name.
