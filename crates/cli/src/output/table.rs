@@ -169,7 +169,7 @@ impl FittedColumns {
             fitted.below.extend(moved);
             fitted.left_out.extend(dropped.iter().map(|column| column.title));
         }
-        // A column of a letter or two is of no use: texts that still have no room go below the rows, the last one first.
+        // A column of a letter or two is of no use: texts that still lack room go below the rows, the last one first.
         while fitted.least_width(rows) > width {
             let last = fitted.columns.iter().skip(1).rposition(|column| column.kind == CellKind::Text);
             let Some(last) = last else { break };
