@@ -86,6 +86,7 @@ pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &
         for (n, task) in steps.iter().enumerate() {
             reads.extend(literal_reads(&format!("{list}[{n}]"), task));
             sources(&format!("{list}[{n}]"), task, &mut reads);
+            collected_lists(&format!("{list}[{n}]"), task, warnings);
         }
     }
     let issues = reads.into_iter().filter_map(|(at, path)| Some(Issue::new(at, problem(&path, written)?)));
@@ -161,6 +162,21 @@ fn loop_writes(content: &WorkflowContent) -> Vec<String> {
     let element = (!block["over"].is_null()).then(|| block["as"].as_str().unwrap_or(DEFAULT_ELEMENT));
     let keys = [block["counter"].as_str(), element, block["scratch"].as_str()];
     keys.into_iter().flatten().map(|key| format!("temp_data.{key}")).collect()
+}
+
+/// Warns of elements that collect the list which is made of them.
+fn collected_lists(at: &str, step: &Value, warnings: &mut Vec<Issue>) {
+    let block = &step["for_each"];
+    if let Some(path) = block["collect"].as_str().filter(|path| block["into"].as_str() == Some(*path)) {
+        let message =
+            format!("no element has {path}, which is made of all of them: collect what an element writes");
+        warnings.push(Issue::new(format!("{at}.for_each.collect"), message));
+    }
+    for key in STEP_LISTS {
+        for (n, member) in step[key].as_array().into_iter().flatten().enumerate() {
+            collected_lists(&format!("{at}.{key}[{n}]"), member, warnings);
+        }
+    }
 }
 
 /// The paths that functions which copy read, and those that are collected.
@@ -347,6 +363,19 @@ mod tests {
         let (engine, mut warnings) = (Engine::builder().build(), Vec::new());
         warn(engine.catalogue(), &content, &mut warnings);
         warnings.into_iter().map(|issue| issue.message).collect()
+    }
+
+    #[test]
+    fn list_of_elements_is_no_part_of_them() {
+        let places = |collect: &str| {
+            let step = json!({"id": "g", "tasks": [{"id": "t",
+                "for_each": {"over": [1], "collect": collect, "into": "data.sums"}}]});
+            let mut warnings = Vec::new();
+            collected_lists("tasks[0]", &step, &mut warnings);
+            warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+        };
+        assert_eq!(places("data.sums"), ["tasks[0].tasks[0].for_each.collect"]);
+        assert_eq!(places("data.sum"), [""; 0]);
     }
 
     #[test]
