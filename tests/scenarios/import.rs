@@ -68,6 +68,25 @@ fn a_dry_run_writes_nothing_and_export_is_import() {
 }
 
 #[test]
+fn dry_run_warns_of_probable_mistakes() {
+    let server = start();
+    let mut client = server.client();
+    let mut suspicious = echo_workflow("b");
+    let read = json!({"path": "data.x", "logic": {"var": "data.nothing"}});
+    suspicious["tasks"].as_array_mut().unwrap().push(json!({"id": "m", "name": "Map",
+        "function": {"name": "map", "input": {"mappings": [read]}}}));
+    let batch = json!([echo_workflow("a"), suspicious]);
+    let mut import = |query: &str| {
+        client.json("POST", &format!("{BASE}/import{query}"), &batch).unwrap().json()["data"].clone()
+    };
+    let dry = import("?dry_run=true");
+    assert_eq!((dry["valid"] == true, dry["warnings"].as_array().map(Vec::len)), (true, Some(1)), "{dry}");
+    let field = dry["warnings"][0]["field"].as_str().unwrap();
+    assert!(field.starts_with("[1].tasks[1].") && field.ends_with("mappings[0].logic"), "{dry}");
+    assert_eq!(import("").get("warnings"), None);
+}
+
+#[test]
 fn import_of_connectors_raises_the_epoch_once() {
     let server = start();
     let mut client = server.client();

@@ -181,7 +181,11 @@ pub(crate) async fn import(
         });
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
-    let report = import_batch(&state, &change, &body.value, EntityKind::Connector, parse, store).await?;
+    let warn = |(_, content): &(Option<String>, ConnectorContent)| {
+        validate_connector(&content.hashable(), &rules).warnings
+    };
+    let report =
+        import_batch(&state, &change, &body.value, EntityKind::Connector, parse, warn, store).await?;
     if has_written(&report) {
         reload_connectors(&state, ConnectorScope::All, local).await;
     }

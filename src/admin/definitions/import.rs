@@ -9,8 +9,8 @@ use actix_web::web::{Data, block};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::future::join_all;
 use serde_json::Value;
-use svc_api::{ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER};
-use svc_model::{AuditAction, AuditResource, Code, EntityKind, FieldError, ServiceError};
+use svc_api::{ImportFailure, ImportSummary, ImportedItem, PACKAGE_SIGNATURE_HEADER, ValidationIssue};
+use svc_model::{AuditAction, AuditResource, Code, EntityKind, FieldError, Issue, ServiceError};
 use svc_project::Boundary;
 use svc_project::rules::import_body;
 use svc_store::{ImportAction, ImportOutcome, OnConflict};
@@ -60,7 +60,8 @@ pub(crate) async fn import<V: AdminEntity>(
         let outcomes = outcomes.map(|outcome| outcome.map_err(ServiceError::from));
         Ok::<ItemOutcomes, ServiceError>(outcomes.collect())
     };
-    let report = import_batch(&state, &change, &body.value, V::KIND, parse, store).await?;
+    let warn = |(_, content): &(Option<String>, V::Content)| V::content_warnings(&state, content);
+    let report = import_batch(&state, &change, &body.value, V::KIND, parse, warn, store).await?;
     Ok(data_response(report))
 }
 
@@ -94,8 +95,8 @@ pub(crate) fn refuse_duplicate_key(
 }
 
 /// Imports every item and reports the result of each. `parse` checks an item, whose key may occur only once in the batch
-/// if its second argument is `true`; `store` stores those that pass: versions as drafts, some at once, and connectors,
-/// whose import is a single change, all at once.
+/// if its second argument is `true`; `warn` finds what a dry run warns of; `store` stores those that pass: versions as
+/// drafts, some at once, and connectors, whose import is a single change, all at once.
 ///
 /// # Errors
 /// The request is malformed, or the database failed before anything was written.
@@ -105,6 +106,7 @@ pub(crate) async fn import_batch<I>(
     body: &Value,
     kind: EntityKind,
     mut parse: impl FnMut(&Value, bool) -> Result<I, ServiceError>,
+    warn: impl Fn(&I) -> Vec<Issue>,
     mut store: impl AsyncFnMut(Vec<I>, OnConflict) -> Result<ItemOutcomes, ServiceError>,
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
@@ -117,18 +119,22 @@ pub(crate) async fn import_batch<I>(
         parse(&body, unique)
     };
     let at_once = if kind == EntityKind::Connector { MAX_ITEMS } else { ITEMS_AT_ONCE };
-    let mut index = 0;
+    let (mut index, mut place) = (0, 0);
     for chunk in items.chunks(at_once) {
         let (mut accepted, mut refusals) = (Vec::new(), Vec::with_capacity(chunk.len()));
         for few in chunk.chunks(ITEMS_AT_ONCE) {
             for item in few {
                 match parse_item(item) {
                     Ok(item) => {
+                        if let Some(warnings) = &mut report.warnings {
+                            warnings.extend(warn(&item).into_iter().map(|issue| of_item(place, issue)));
+                        }
                         accepted.push(item);
                         refusals.push(None);
                     }
                     Err(refusal) => refusals.push(Some(refusal)),
                 }
+                place += 1;
             }
             yield_now().await;
         }
@@ -150,6 +156,12 @@ pub(crate) async fn import_batch<I>(
     }
     end_report(state, change, kind.into(), &mut report).await;
     Ok(report)
+}
+
+/// Returns a warning about an item of a batch.
+fn of_item(place: usize, issue: Issue) -> ValidationIssue {
+    let field = format!("[{place}].{}", issue.field);
+    ValidationIssue { field, ..ValidationIssue::from(issue) }
 }
 
 /// Begins the report of an import.

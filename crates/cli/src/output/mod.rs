@@ -160,7 +160,7 @@ impl Output {
     }
 
     /// Writes the warnings of an answer to standard error; a document has them already.
-    fn report_warnings(&self, warnings: &Value) {
+    pub(crate) fn report_warnings(&self, warnings: &Value) {
         if !self.is_quiet && self.format != OutputFormat::Table {
             return;
         }

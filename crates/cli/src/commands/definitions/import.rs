@@ -138,6 +138,7 @@ impl EntityGroup {
             context.output.list(&answer, &totals.results, &RESULTS)?
         };
         let written = context.output.print(&text);
+        context.output.report_warnings(&report["warnings"]);
         match (report["failed"].as_u64(), written) {
             (Some(0), written) => written.map(|()| 0),
             // A reader that has gone makes no success of a failure.
@@ -172,6 +173,18 @@ fn batches(items: &[Value]) -> Vec<&[Value]> {
     batches
 }
 
+/// Returns a warning about an item of a batch with the place of the item in the file.
+fn shift_place(mut warning: Value, items_before: usize) -> Value {
+    let shifted = warning["field"].as_str().and_then(|field| {
+        let (index, rest) = field.strip_prefix('[')?.split_once(']')?;
+        Some(format!("[{}]{rest}", index.parse::<usize>().ok()? + items_before))
+    });
+    if let Some(field) = shifted {
+        warning["field"] = field.into();
+    }
+    warning
+}
+
 /// The reports of all batches as one.
 #[derive(Default)]
 struct ImportTotals {
@@ -185,6 +198,7 @@ struct ImportTotals {
     skipped: u64,
     errors: Vec<Value>,
     results: Vec<Value>,
+    warnings: Vec<Value>,
 }
 
 impl ImportTotals {
@@ -205,6 +219,9 @@ impl ImportTotals {
         let entries = |name: &str| report[name].as_array().cloned().unwrap_or_default();
         self.errors.extend(entries("errors").iter().map(moved));
         self.results.extend(entries("results").iter().map(moved));
+        let items_before = self.items;
+        self.warnings
+            .extend(entries("warnings").into_iter().map(|warning| shift_place(warning, items_before)));
         self.items += items;
         self.answers += 1;
         if self.answers == 1 {
@@ -228,6 +245,9 @@ impl ImportTotals {
         }
         report["errors"] = self.errors.clone().into();
         report["results"] = self.results.clone().into();
+        if report["warnings"].is_array() {
+            report["warnings"] = self.warnings.clone().into();
+        }
         json!({"data": report})
     }
 
@@ -271,5 +291,7 @@ mod tests {
         assert_eq!(answer["data"]["imported"], 2);
         assert_eq!(answer["data"]["errors"][1]["index"], 501);
         assert_eq!(answer["data"]["results"][1]["index"], 500);
+        let warning = json!({"field": "[1].tasks[0]", "message": "m"});
+        assert_eq!(shift_place(warning, 500)["field"], "[501].tasks[0]");
     }
 }
