@@ -24,6 +24,8 @@ use crate::settings;
 const CHECK: &str = "sql.statement";
 /// The functions whose statements are checked.
 const FUNCTIONS: [&str; 2] = ["db_read", "db_write"];
+/// Functions whose statements are made of a document.
+const DOCUMENTS: [&str; 2] = ["data_query", "data_write"];
 /// The folder of a project with the values of its environments.
 const VALUES: &str = "values";
 
@@ -119,6 +121,14 @@ pub(super) fn sql(
         Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
     };
     report.notes.iter().try_for_each(|note| writeln!(err, "note: {note}"))?;
+    let workflows = project.entities(EntityKind::Workflow).into_iter();
+    let documents: usize = workflows.map(|entity| count_documents(&entity.document)).sum();
+    if documents > 0 {
+        writeln!(
+            err,
+            "note: {documents} task(s) of data_query and data_write are not checked: they have no statement"
+        )?;
+    }
     write_findings(&report.findings, err)?;
     let count = |severity| report.findings.iter().filter(|finding| finding.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
@@ -316,6 +326,19 @@ fn find_statements<'p>(
     }
 }
 
+/// Returns the number of tasks below a value whose statement is made of a document.
+fn count_documents(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => {
+            let name = members.get("function").and_then(|function| function.get("name")?.as_str());
+            let own = usize::from(name.is_some_and(|name| DOCUMENTS.contains(&name)));
+            own + members.values().map(count_documents).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(count_documents).sum(),
+        _ => 0,
+    }
+}
+
 /// Returns the connector and the statement of the function of a task.
 fn task_statement(function: &Value) -> Option<(String, AuthoredStatement)> {
     let is_checked = FUNCTIONS.contains(&function.get("name")?.as_str()?);
@@ -335,6 +358,13 @@ fn join(at: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_without_a_statement_are_counted() {
+        let task = |name: &str| json!({"id": "t", "function": {"name": name, "input": {}}});
+        let group = json!({"id": "g", "tasks": [task("data_query"), task("db_read")], "finally": [task("data_write")]});
+        assert_eq!(count_documents(&json!({"tasks": [task("map"), group]})), 2);
+    }
 
     #[test]
     fn statement_has_its_connector_and_number_of_parameters() {
