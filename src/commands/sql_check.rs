@@ -121,7 +121,7 @@ pub(super) fn sql(
         Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
     };
     report.notes.iter().try_for_each(|note| writeln!(err, "note: {note}"))?;
-    let workflows = project.entities(EntityKind::Workflow).into_iter();
+    let workflows = project.entities(EntityKind::Workflow);
     let documents: usize = workflows.map(|entity| count_documents(&entity.document)).sum();
     if documents > 0 {
         writeln!(
