@@ -18,7 +18,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             .map(|candidate| {
                 (strsim::osa_distance(name, candidate), foreign_letters(name, candidate), candidate)
             })
-            .filter(|(distance, ..)| *distance <= allowed)
+            // Of a name without a letter in common nothing is left.
+            .filter(|(distance, foreign, _)| *distance <= allowed && *foreign < length)
             .min()
             .map(|(.., candidate)| candidate)
     };
@@ -113,5 +114,11 @@ mod tests {
     #[test]
     fn ties_go_to_the_first_in_the_alphabet() {
         assert_eq!(nearest("cat", ["hat", "bat"]), Some("bat"));
+    }
+
+    #[test]
+    fn symbol_is_not_meant_for_another() {
+        assert_eq!(nearest("x", ["!", "*"]), None);
+        assert_eq!(nearest("=", ["!", "=="]), Some("=="));
     }
 }
