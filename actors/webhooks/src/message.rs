@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use svc_model::Timestamp;
+use svc_model::{Timestamp, without_byte_order_mark};
 use uuid::Uuid;
 
 /// The type of the message that verifies an endpoint.
@@ -32,6 +32,7 @@ pub(crate) fn make_challenge() -> String {
 
 /// Returns `true` if an answer echoes the challenge: as the member `challenge` of a JSON object, or as plain text.
 pub(crate) fn is_echo(answer: &[u8], challenge: &str) -> bool {
+    let answer = without_byte_order_mark(answer);
     let member =
         || serde_json::from_slice::<Value>(answer).ok()?.get("challenge")?.as_str().map(str::to_owned);
     let text = std::str::from_utf8(answer).unwrap_or_default().trim();
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn echo_is_member_or_plain_text() {
-        for echo in ["{\"challenge\":\"abc\"}", "{\"a\":1,\"challenge\":\"abc\"}", "abc", " abc\n"] {
+        for echo in ["{\"challenge\":\"abc\"}", "\u{feff}{\"a\":1,\"challenge\":\"abc\"}", "abc", " abc\n"] {
             assert!(is_echo(echo.as_bytes(), "abc"), "{echo}");
         }
         for other in

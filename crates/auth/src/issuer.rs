@@ -1,6 +1,7 @@
 //! The document by which an issuer describes itself (OpenID Connect Discovery 1.0).
 
 use serde_json::{Map, Value};
+use svc_model::without_byte_order_mark;
 
 /// Maximum length of the document, in bytes.
 pub const MAX_ISSUER_DOCUMENT: usize = 65_536;
@@ -47,8 +48,8 @@ impl IssuerDocument {
     /// [`DiscoveryError::Malformed`] if it is no object, [`DiscoveryError::OtherIssuer`] if its `issuer` is not exactly
     /// this one.
     pub fn parse(document: &[u8], issuer: &str) -> Result<Self, DiscoveryError> {
-        let document: Map<String, Value> =
-            serde_json::from_slice(document).map_err(|_| DiscoveryError::Malformed)?;
+        let document: Map<String, Value> = serde_json::from_slice(without_byte_order_mark(document))
+            .map_err(|_| DiscoveryError::Malformed)?;
         if document.get("issuer").and_then(Value::as_str) != Some(issuer) {
             return Err(DiscoveryError::OtherIssuer);
         }
@@ -98,6 +99,8 @@ mod tests {
             "token_endpoint": "http://id.example/token", "userinfo_endpoint": 7}))
         .unwrap();
         assert_eq!(document.key_set_address(), Ok("https://id.example/keys"));
+        let marked = format!("\u{feff}{}", json!({"issuer": ISSUER}));
+        assert!(IssuerDocument::parse(marked.as_bytes(), ISSUER).is_ok());
         let absent = (document.token_endpoint, document.userinfo_endpoint, document.authorization_endpoint);
         assert_eq!(absent, (None, None, None));
     }

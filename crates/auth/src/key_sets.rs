@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use svc_model::config::auth::JwtAlgorithm;
+use svc_model::without_byte_order_mark;
 
 use crate::jwt::{Jwk, VerifyingKey};
 
@@ -44,6 +45,7 @@ impl Jwks {
     /// A [`JwksError`] if the document is not a key set, or has more than [`MAX_KEYS`] keys or no usable one.
     /// Such a document should not replace a valid set.
     pub fn parse(document: &[u8]) -> Result<Self, JwksError> {
+        let document = without_byte_order_mark(document);
         let document: Value = serde_json::from_slice(document).map_err(|_| JwksError::Malformed)?;
         let listed = document.get("keys").and_then(Value::as_array).ok_or(JwksError::Malformed)?;
         if listed.len() > MAX_KEYS {

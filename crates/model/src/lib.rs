@@ -55,6 +55,7 @@ pub use error_reason::ErrorReason;
 pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
+pub use http::byte_order_mark::without_byte_order_mark;
 pub use http::client_network::ClientNetworks;
 pub use http::markup::escape_markup;
 pub use http::origin::origin_problem;

@@ -7,8 +7,9 @@ use svc_secrets::Secret;
 pub(crate) struct Document(Value);
 
 impl Document {
-    /// `None` when the answer is no JSON.
+    /// `None` when the answer is no JSON. A byte order mark before it means nothing.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+        let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
         serde_json::from_slice(body).ok().map(Self)
     }
 
@@ -64,5 +65,6 @@ mod tests {
             assert_eq!(field(&document, "key"), None, "{document}");
         }
         assert!(Document::parse(b"<html>").is_none());
+        assert!(Document::parse("\u{feff}{}".as_bytes()).is_some());
     }
 }

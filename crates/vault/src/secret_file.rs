@@ -19,8 +19,8 @@ const ROOT: u32 = 0;
 const GROUP_READS: u32 = 0o040;
 const OTHERS_READ: u32 = 0o004;
 
-/// Reads the file at a place of a reference now: its text without one line break at its end. `environment` names the
-/// directory of credentials.
+/// Reads the file at a place of a reference now: its text without a byte order mark at the beginning and without one
+/// line break at the end. `environment` names the directory of credentials.
 ///
 /// # Errors
 /// [`ResolveError::Unreadable`] with the cause, which is never the content: there is no such file, others than the
@@ -62,7 +62,9 @@ fn read(path: &Path) -> Result<Secret, String> {
         return Err(too_large());
     }
     let text = String::from_utf8(bytes).map_err(|_| "the file is no text in UTF-8".to_owned())?;
-    let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    // Editors of Windows write it, and no header can hold it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
     Ok(Secret::new(text))
 }
 
@@ -131,6 +133,7 @@ mod tests {
             ("swordfish\r\n", "swordfish"),
             ("swordfish\n\n", "swordfish\n"),
             (" two\nlines ", " two\nlines "),
+            ("\u{feff}swordfish\r\n", "swordfish"),
             ("\n", ""),
             ("", ""),
         ] {

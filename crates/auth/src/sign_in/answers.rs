@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use svc_model::config::IdentityClaims;
+use svc_model::without_byte_order_mark;
 
 use super::access::ProviderAnswer;
 use super::refusal::SignInRefusal;
@@ -19,7 +20,8 @@ const GRANT: [&str; 6] = ["access_token", "token_type", "expires_in", "refresh_t
 /// [`SignInRefusal::CodeRefused`] if the provider refuses, [`SignInRefusal::Unavailable`] if it has a fault,
 /// [`SignInRefusal::NoToken`] if it gives none.
 pub(super) fn read_grant(answer: &ProviderAnswer) -> Result<Map<String, Value>, SignInRefusal> {
-    let members: Option<Map<String, Value>> = serde_json::from_slice(&answer.body).ok();
+    let members: Option<Map<String, Value>> =
+        serde_json::from_slice(without_byte_order_mark(&answer.body)).ok();
     check_status("the token endpoint", answer.status)?;
     let code = members.as_ref().and_then(|members| error_code(members.get("error")?.as_str()?));
     if !is_success(answer.status) {
@@ -44,8 +46,8 @@ pub(super) fn read_grant(answer: &ProviderAnswer) -> Result<Map<String, Value>, 
 /// [`SignInRefusal::UserinfoRefused`] if there is none, [`SignInRefusal::Unavailable`] if the provider has a fault.
 pub(super) fn read_userinfo(answer: &ProviderAnswer) -> Result<Map<String, Value>, SignInRefusal> {
     check_status("userinfo", answer.status)?;
-    let members = serde_json::from_slice(&answer.body).ok().filter(|_| is_success(answer.status));
-    members.ok_or(SignInRefusal::UserinfoRefused)
+    let members = serde_json::from_slice(without_byte_order_mark(&answer.body)).ok();
+    members.filter(|_| is_success(answer.status)).ok_or(SignInRefusal::UserinfoRefused)
 }
 
 const fn is_success(status: u16) -> bool {
@@ -141,6 +143,8 @@ mod tests {
         ] {
             assert_eq!(read_grant(&answer(status, body)), Err(expected), "{status} {body}");
         }
+        assert!(read_grant(&answer(200, "\u{feff}{\"access_token\": \"t\"}")).is_ok());
+        assert!(read_userinfo(&answer(200, "\u{feff}{\"sub\": \"ada\"}")).is_ok());
         for status in [408, 429, 500, 503] {
             assert!(read_grant(&answer(status, "{}")).unwrap_err().is_temporary(), "{status}");
         }

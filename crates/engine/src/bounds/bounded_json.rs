@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use svc_model::without_byte_order_mark;
 use tokio::time::Instant;
 
 use crate::bounds::budget::{self, BudgetExhausted};
@@ -49,13 +50,13 @@ impl ParseJsonError {
     }
 }
 
-/// Parses a text into a value of at most `limit` bytes.
+/// Parses a text into a value of at most `limit` bytes. A byte order mark before it is skipped.
 ///
 /// # Errors
 /// [`ParseJsonError`]: the text is malformed, its value is too large, or the run may not go on.
 pub fn parse_json_within(text: &[u8], limit: usize) -> Result<Value, ParseJsonError> {
     let counter = Counter { left: Cell::new(limit), values: Cell::new(0), stopped: Cell::new(None) };
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let mut deserializer = serde_json::Deserializer::from_slice(without_byte_order_mark(text));
     let parsed = Bounded(&counter).deserialize(&mut deserializer);
     let parsed = parsed.and_then(|value| deserializer.end().map(|()| value));
     parsed.map_err(|error| match counter.stopped.get() {
@@ -188,6 +189,7 @@ mod tests {
             let expected: Value = serde_json::from_str(text).unwrap();
             assert_eq!(parse_json_within(text.as_bytes(), 4096).unwrap(), expected, "{text}");
         }
+        assert_eq!(parse_json_within("\u{feff}[1]".as_bytes(), 4096).unwrap(), json!([1]));
         for text in ["", "[1", "{} x", "nul", "[1,]"] {
             assert!(
                 matches!(parse_json_within(text.as_bytes(), 4096), Err(ParseJsonError::Malformed(_))),

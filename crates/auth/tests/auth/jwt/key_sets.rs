@@ -144,6 +144,12 @@ fn set_without_a_usable_key_is_refused() {
 }
 
 #[test]
+fn set_behind_a_byte_order_mark_is_read() {
+    let document = json!({"keys": [jwk(&ec(Nid::X9_62_PRIME256V1), &json!({}))]});
+    assert_eq!(Jwks::parse(format!("\u{feff}{document}").as_bytes()).unwrap().len(), 1);
+}
+
+#[test]
 fn a_set_holds_at_most_100_keys() {
     let key = jwk(&ec(Nid::X9_62_PRIME256V1), &json!({}));
     assert_eq!(set(&vec![key.clone(); MAX_KEYS]).unwrap().len(), 100);
