@@ -1,6 +1,7 @@
 //! Mail servers.
 
 mod actor;
+mod ascii_domain;
 mod dial;
 mod error;
 mod idle;
@@ -14,6 +15,7 @@ use svc_model::config::connector::SmtpConfig;
 use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{OutgoingMail, SendMail, SmtpDriver};
+pub(crate) use ascii_domain::with_ascii_domain;
 pub(crate) use error::MailError;
 pub(crate) use settings::SmtpSettings;
 

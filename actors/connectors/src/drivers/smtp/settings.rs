@@ -11,6 +11,8 @@ use svc_model::config::connector::{SmtpConfig, SmtpTls};
 use svc_outbound::check_host;
 use svc_secrets::redact;
 
+use super::ascii_domain::with_ascii_domain;
+
 /// The settings of a mail server.
 pub(crate) struct SmtpSettings {
     /// The server; certificates must be for it.
@@ -37,7 +39,8 @@ impl SmtpSettings {
     pub(crate) fn new(config: &SmtpConfig) -> Result<Self, String> {
         check_host(&config.host, config.allow_private_urls)
             .map_err(|error| format!("connector.config.host: {error}"))?;
-        let from = mailbox(&config.from).map_err(|why| format!("connector.config.from: {why}"))?;
+        let from = mailbox(&config.from).map(with_ascii_domain);
+        let from = from.map_err(|why| format!("connector.config.from: {why}"))?;
         let mut secrets = Vec::new();
         let credentials = config.auth.as_ref().map(|(username, password)| {
             let (username, password) = (username.expose(), password.expose());

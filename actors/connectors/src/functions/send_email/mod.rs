@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::call::{Caller, call_driver, call_with_breaker, driver_of};
 use super::input;
 use crate::directory::ConnectorDirectory;
-use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings};
+use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings, with_ascii_domain};
 use mail::{Body, Draft};
 
 /// The task function.
@@ -68,7 +68,7 @@ impl CompiledTask for SendEmailTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let (draft, from) = (self.draft(cx)?, self.text(cx, "from")?);
-            let from = from.map(|text| mailbox(&text).map_err(|why| field_error("from", why))).transpose()?;
+            let from = from.map(|text| one_mailbox("from", &text)).transpose()?;
             let caller = Caller::of_task(cx);
             let call = self.send(&draft, from.as_ref());
             let sent = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
@@ -80,9 +80,11 @@ impl CompiledTask for SendEmailTask {
 
 impl SendEmailTask {
     fn draft(&self, cx: &TaskCx<'_>) -> Result<Draft<'_>, TaskError> {
-        let [to, cc, bcc] = RECIPIENTS.map(|field| {
+        let [to, cc, bcc] = RECIPIENTS.map(|field| -> Result<Vec<Mailbox>, TaskError> {
             let given = self.inputs.fold(cx, field)?;
-            mailboxes(field, &given).map_err(|error| field_error(&error.path, &error.message))
+            let mailboxes = mailboxes(field, &given);
+            let mailboxes = mailboxes.map_err(|error| field_error(&error.path, &error.message))?;
+            Ok(mailboxes.into_iter().map(with_ascii_domain).collect())
         });
         let to = to?;
         if to.is_empty() {
@@ -99,9 +101,7 @@ impl SendEmailTask {
             bcc: bcc?,
             subject,
             body: body.ok_or_else(|| field_error("text", NO_BODY))?,
-            reply_to: reply_to
-                .map(|text| mailbox(&text).map_err(|why| field_error("reply_to", why)))
-                .transpose()?,
+            reply_to: reply_to.map(|text| one_mailbox("reply_to", &text)).transpose()?,
             headers: &self.headers,
         })
     }
@@ -158,6 +158,11 @@ impl SendEmailTask {
         };
         TaskError::new(code, format!("connector '{}': {error}", self.connector))
     }
+}
+
+/// Reads the mailbox of a field.
+fn one_mailbox(field: &str, text: &str) -> Result<Mailbox, TaskError> {
+    mailbox(text).map(with_ascii_domain).map_err(|why| field_error(field, why))
 }
 
 fn message_id(id: Uuid, from: &Mailbox) -> String {
