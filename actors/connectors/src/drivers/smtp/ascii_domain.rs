@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn domain_is_ascii_where_the_rest_is() {
+    fn domain_is_ascii_if_the_rest_is() {
         for (text, expected) in [
             ("a@exämple.com", "a@xn--exmple-cua.com"),
             ("Zoë <z@bücher.example>", "Zoë <z@xn--bcher-kva.example>"),
