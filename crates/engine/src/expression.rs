@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::bounds::limits::EngineLimits;
 use crate::bounds::{extent, refused_growth};
 use crate::operators::{self, CompiledPattern, DeclaredSecrets, KnownIntegers, PatternPool, SharedSecrets};
-use crate::path::Path;
+use crate::path::{self, Path};
 use crate::reads::{ReadExtent, Reads};
 use crate::redaction::Redaction;
 use crate::scope::{self, Arena};
@@ -275,6 +275,11 @@ impl Evaluator {
         expression: &Expression,
         roots: &[(&str, &Value)],
     ) -> Result<Value, String> {
+        if let Some(path) = expression.copies() {
+            let root = roots.iter().find(|(name, _)| *name == path.root().name());
+            let value = root.and_then(|(_, value)| path::read(value, path.segments()));
+            return Ok(value.cloned().unwrap_or_default());
+        }
         let arena = Arena::lease();
         let bump = arena.bump();
         let mut pairs = datalogic_rs::bumpalo::collections::Vec::with_capacity_in(roots.len(), bump);

@@ -47,6 +47,17 @@ impl Root {
             other => Self::Other(other.to_owned()),
         }
     }
+
+    /// Returns the name by which expressions read it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Data => "data",
+            Self::Metadata => "metadata",
+            Self::TempData => "temp_data",
+            Self::Payload => "payload",
+            Self::Other(name) => name,
+        }
+    }
 }
 
 /// One step of a path.

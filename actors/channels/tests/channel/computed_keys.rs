@@ -32,6 +32,10 @@ fn computed_key_wins_over_header_null_is_none() {
         let (one, other) = (json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}));
         assert!(send(one, "d").await.is_ok());
         assert_eq!(send(other, "e").await.unwrap_err().code(), Code::Conflict, "equal values are one key");
+        for large in [u64::MAX, u64::MAX - 1] {
+            assert!(send(json!(large), "g").await.is_ok(), "integers with one nearest double are two keys");
+            assert_eq!(send(json!(large), "g").await.unwrap_err().code(), Code::Conflict);
+        }
         let long = "x".repeat(10_000);
         assert!(send(json!(long), "f").await.is_ok());
         assert!(

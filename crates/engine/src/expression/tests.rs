@@ -239,6 +239,23 @@ fn different_texts_are_never_equal() {
 }
 
 #[test]
+fn path_alone_copies_integers_with_every_digit() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let data = json!({"ids": [u64::MAX, u64::MAX - 1]});
+    for (path, expected) in [
+        ("data.ids.0", json!(u64::MAX)),
+        ("data.ids.1", json!(u64::MAX - 1)),
+        ("other.ids.1", json!(7)),
+        ("data.ids.2", Value::Null),
+        ("none.ids", Value::Null),
+    ] {
+        let expression = evaluator.compile(&json!({"var": path}), SecretPolicy::Allowed).unwrap();
+        let roots = [("data", &data), ("other", &json!({"ids": [0, 7]}))];
+        assert_eq!(evaluator.evaluate_roots(&expression, &roots), Ok(expected), "{path}");
+    }
+}
+
+#[test]
 fn results_of_date_operators_compare_as_times() {
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let data = json!({"utc": "2026-01-01T00:00:00Z", "paris": "2026-01-01T01:00:00+01:00", "hour": "60m"});
