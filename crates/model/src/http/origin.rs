@@ -39,7 +39,22 @@ pub fn origin_problem(text: &str) -> Option<String> {
     if !text.is_ascii() || text.contains(|c: char| c.is_ascii_control() || c == ' ') {
         return Some(format!("{text:?}: an origin is ASCII without blanks; write the host as xn--…"));
     }
+    if !is_scheme(scheme) || !host.bytes().all(is_of_host) {
+        return Some(format!(
+            "{text:?} is no origin; write scheme and host without quotes and brackets, as in https://app.example.com"
+        ));
+    }
     None
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+/// Returns `true` for a byte of a host, of an address in brackets, or before a port.
+const fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'~' | b':' | b'[' | b']')
 }
 
 /// Returns the text behind the host and a colon.
@@ -94,6 +109,9 @@ mod tests {
             ("http://[::1]:70000", "a port is a number"),
             ("https://bücher.example", "xn--"),
             (" https://app.example.com", "without blanks"),
+            ("[\"https://app.example.com\"]", "without quotes and brackets"),
+            ("\"https://app.example.com", "without quotes and brackets"),
+            ("https://app.example.com'", "without quotes and brackets"),
             ("*", "write the scheme too"),
         ] {
             let problem = origin_problem(origin).unwrap();
