@@ -296,7 +296,7 @@ fn describe_serving(state: &AppState) -> String {
 fn bind(config: &Config) -> Result<TcpListener, ServiceStartError> {
     let address = (config.listen_host(), config.server.port);
     svc_transport::bind(address, limits::backlog(config))
-        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))
+        .map_err(ServiceStartError::system(format!("cannot listen on {}", config.listen_address())))
 }
 
 /// Stops the threads of the listeners.

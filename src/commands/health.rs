@@ -70,7 +70,10 @@ struct ListenerProbe<'c> {
 
 impl fmt::Display for ListenerProbe<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} port {}", self.host, self.port)
+        // A line that begins with two colons is a command to some runners of CI, and is escaped.
+        let is_ipv6 = self.host.contains(':');
+        let (open, close) = if is_ipv6 { ("[", "]") } else { ("", "") };
+        write!(f, "{open}{}{close} port {}", self.host, self.port)
     }
 }
 

@@ -143,14 +143,20 @@ impl Config {
         self.environment.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("prod"))
     }
 
-    /// Returns the address that the main listener binds.
+    /// Returns the address that the main listener binds, of IPv6 without brackets.
     #[must_use]
     pub fn listen_host(&self) -> &str {
         match &self.server.host {
-            Some(host) => host,
+            Some(host) => host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host),
             None if self.admin_auth.enabled => "0.0.0.0",
             None => "127.0.0.1",
         }
+    }
+
+    /// Returns the address and the port of the main listener as a URL has them.
+    pub(crate) fn listen_address(&self) -> String {
+        let (host, port) = (self.listen_host(), self.server.port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
     /// Returns `true` if the documentation of the API is served.
@@ -176,9 +182,8 @@ impl Config {
     /// Returns `true` if only programs on this machine reach the main listener.
     pub(crate) fn listens_on_loopback(&self) -> bool {
         let host = self.listen_host();
-        let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         host.eq_ignore_ascii_case("localhost")
-            || address.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+            || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
     /// Returns `true` if errors show internal detail.

@@ -145,7 +145,7 @@ fn summary(config: &Config) -> String {
     let auth = &config.admin_auth;
     let lines = [
         ("environment", config.environment.clone()),
-        ("listens on", format!("{}:{}", config.listen_host(), config.server.port)),
+        ("listens on", config.listen_address()),
         ("tls", on(config.server.tls.enabled)),
         ("storage", svc_secrets::mask::mask_url(&config.storage.url)),
         (

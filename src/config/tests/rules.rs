@@ -266,6 +266,7 @@ fn open_service_without_host_listens_on_loopback() {
     for (text, host, is_noted) in [
         ("", "127.0.0.1", true),
         ("server.host = \"0.0.0.0\"", "0.0.0.0", false),
+        ("server.host = \"[::]\"", "::", false),
         ("[admin_auth]\nenabled = true\napi_keys = [\"0123456789012345678901234567890x\"]", "0.0.0.0", false),
     ] {
         assert_eq!(read(text, &[]).unwrap().listen_host(), host, "{text}");
