@@ -36,8 +36,8 @@ pub(super) fn settings_hosts(
         hosts.push(NamedHost { setting, host, allow_private: true });
     };
     store.hosts().iter().for_each(|host| add("storage.url", host));
-    if let Some(host) = &config.server.host {
-        add("server.host", host);
+    if config.server.host.is_some() {
+        add("server.host", config.listen_host());
     }
     if config.cluster.enabled {
         hosts_of_url(&config.cluster.redis_url).iter().for_each(|host| add("cluster.redis_url", host));
