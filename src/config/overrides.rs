@@ -7,7 +7,7 @@ use svc_secrets::mask::{looks_secret, mask_url};
 
 use super::Config;
 use super::problem::{Diagnostics, nearest_name};
-use super::setting::{ALIASES, PREFIX, Setting, SettingNode, variable_name};
+use super::setting::{ALIASES, PREFIX, Setting, SettingNode, is_bracketed_list, variable_name};
 
 /// Names in this space hold secrets for references and are never read as settings.
 const SECRETS: &str = "SVC_SECRET_";
@@ -79,7 +79,16 @@ fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, diagnost
         return;
     }
     let got = if looks_secret(key) { String::new() } else { format!(", got {:?}", mask_url(text)) };
-    diagnostics.refuse_unreadable(key, name, format!("expected {}{got}", setting.describe_expected()));
+    let remedy = if is_bracketed_list(text) {
+        "; write its items apart by commas, without brackets and quotes"
+    } else {
+        ""
+    };
+    diagnostics.refuse_unreadable(
+        key,
+        name,
+        format!("expected {}{got}{remedy}", setting.describe_expected()),
+    );
 }
 
 /// Refuses an alias whose setting is given too.

@@ -403,6 +403,11 @@ impl<T: Scalar> Setting for Option<T> {
     }
 }
 
+/// Returns `true` for a list as JSON or TOML has it. In a variable its brackets and quotes would be part of the items.
+pub(crate) fn is_bracketed_list(text: &str) -> bool {
+    text.trim_start().starts_with("['") || serde_json::from_str::<Vec<Json>>(text).is_ok()
+}
+
 impl<T: Scalar> Setting for Vec<T> {
     fn describe_expected(&self) -> String {
         format!("a list, each entry {}", T::EXPECTED)
@@ -420,6 +425,9 @@ impl<T: Scalar> Setting for Vec<T> {
     }
 
     fn assign(&mut self, text: &str) -> bool {
+        if is_bracketed_list(text) {
+            return false;
+        }
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
         items.map(T::from_text).collect::<Option<_>>().map(|items| *self = items).is_some()
     }

@@ -114,6 +114,22 @@ fn unparsable_override_names_variable_value_and_type() {
 }
 
 #[test]
+fn list_in_brackets_is_refused_with_the_remedy() {
+    let remedy = "; write its items apart by commas, without brackets and quotes";
+    for (name, text) in [
+        ("SVC_CHANNEL_FILTER__EXCLUDE", r#"["orders", "bills"]"#),
+        ("SVC_CHANNEL_FILTER__EXCLUDE", "['orders']"),
+        ("SVC_KAFKA__BROKERS", "[]"),
+        ("SVC_ADMIN_AUTH__API_KEYS", r#"["swordfish"]"#),
+    ] {
+        let problems = problems("", &[(name, text)]);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(problem.starts_with(&format!("{name}: expected a list")), "{problem}");
+        assert!(problem.ends_with(remedy) && !problem.contains("swordfish"), "{problem}");
+    }
+}
+
+#[test]
 fn rule_broken_by_an_override_names_the_variable() {
     assert_eq!(
         problems("", &[("SVC_CRON__WORKERS", "0")]),
