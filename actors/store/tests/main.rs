@@ -15,6 +15,11 @@ macro_rules! on_both {
     };
 }
 
+/// Makes each case a test that starts the servers which it needs.
+macro_rules! on_their_own {
+    ($($module:ident :: $case:ident,)*) => { $(#[test] fn $case() { suite::$module::$case(); })* };
+}
+
 on_both! {
     schema::migrations_run_once_and_back,
     definitions::database_holds_what_a_model_does,
@@ -383,34 +388,13 @@ fn writes_recover_after_failover_of_the_server() {
     suite::outages::writes_recover_after_failover_of_the_server();
 }
 
-#[test]
-fn modes_encrypt_every_connection_to_a_server_they_trust() {
-    suite::encryption::modes_encrypt_every_connection_to_a_server_they_trust();
-}
-
-#[test]
-fn refused_certificate_is_told_with_its_remedy() {
-    suite::encryption::refused_certificate_is_told_with_its_remedy();
-}
-
-#[test]
-fn certificate_in_root_file_is_trusted_as_it_is() {
-    suite::encryption::certificate_in_root_file_is_trusted_as_it_is();
-}
-
-#[test]
-fn server_without_tls_is_used_where_sslmode_allows_it() {
-    suite::encryption::server_without_tls_is_used_where_sslmode_allows_it();
-}
-
-#[test]
-fn preferred_tls_falls_back_on_refused_encryption() {
-    suite::encryption::preferred_tls_falls_back_on_refused_encryption();
-}
-
-#[test]
-fn preferred_tls_falls_back_after_failed_handshake() {
-    suite::encryption::preferred_tls_falls_back_after_failed_handshake();
+on_their_own! {
+    encryption::modes_encrypt_every_connection_to_a_server_they_trust,
+    encryption::refused_certificate_is_told_with_its_remedy,
+    encryption::certificate_in_root_file_is_trusted_as_it_is,
+    encryption::server_without_tls_is_used_where_sslmode_allows_it,
+    encryption::preferred_tls_falls_back_on_refused_encryption,
+    encryption::preferred_tls_falls_back_after_failed_handshake,
 }
 
 #[cfg(unix)]

@@ -89,11 +89,6 @@ impl ParseCsvTask {
     }
 }
 
-/// Returns a text without its byte order mark.
-fn unmarked(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
-}
-
 /// Copies a value, parsing it first when it is a string that holds JSON.
 #[derive(Debug)]
 pub(crate) struct ParseJsonTask {
@@ -110,7 +105,7 @@ impl ParseJsonTask {
 
     pub(super) fn run(&self, cx: &mut BuiltinCx<'_, '_>) -> Result<TaskOutcome, TaskError> {
         let value = match cx.work.get(cx.scope, &self.source) {
-            Value::String(text) => match parse_json_within(unmarked(&text).as_bytes(), cx.work.max_bytes) {
+            Value::String(text) => match parse_json_within(text.as_bytes(), cx.work.max_bytes) {
                 Ok(value) => value,
                 Err(ParseJsonError::Malformed(_)) => Value::String(text),
                 Err(error) => return Err(error.into_task_error(&self.source.to_string())),

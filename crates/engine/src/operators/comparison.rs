@@ -21,7 +21,7 @@ pub(crate) const GREATER: &str = "#>";
 /// `[one, other]`: `>=`.
 pub(crate) const AT_LEAST: &str = "#>=";
 
-/// The operators of the library, each over the members `one` and `other`, in the order of `Comparison::rule`.
+/// The operators of the library, each over the members `one` and `other`, in the order of `NumberComparison::rule`.
 static LIBRARY: LazyLock<Option<(Engine, Vec<Arc<Logic>>)>> = LazyLock::new(|| {
     let engine = Engine::builder().build();
     let rules = ["<", "<=", ">", ">="].into_iter().map(|operator| {
@@ -32,12 +32,12 @@ static LIBRARY: LazyLock<Option<(Engine, Vec<Arc<Logic>>)>> = LazyLock::new(|| {
     Some((engine, rules))
 });
 
-pub(super) struct Comparison {
+pub(super) struct NumberComparison {
     rule: usize,
     holds: fn(Ordering) -> bool,
 }
 
-impl Comparison {
+impl NumberComparison {
     /// Every comparison, with its name.
     pub(super) const ALL: [(&'static str, Self); 4] = [
         (LESS, Self { rule: 0, holds: Ordering::is_lt }),
@@ -47,7 +47,7 @@ impl Comparison {
     ];
 }
 
-impl CustomOperator for Comparison {
+impl CustomOperator for NumberComparison {
     fn evaluate<'a>(
         &self,
         args: &[&'a DataValue<'a>],

@@ -89,7 +89,7 @@ pub(crate) fn engine(secrets: &SharedSecrets, patterns: &Arc<PatternPool>, max_b
     let builder = numbers::Exact::ALL
         .into_iter()
         .fold(Engine::builder(), |builder, operator| builder.add_operator(operator.name(), operator));
-    let builder = comparison::Comparison::ALL
+    let builder = comparison::NumberComparison::ALL
         .into_iter()
         .fold(builder, |builder, (name, operator)| builder.add_operator(name, operator));
     builder
