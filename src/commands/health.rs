@@ -267,7 +267,7 @@ mod tests {
         config.metrics.bind_addr = Some("[::]:9090".to_owned());
         config.server.tls.enabled = true;
         let operations = ListenerProbe::new(&config, StateArgs::default());
-        assert_eq!((operations.to_string().as_str(), operations.path), (":: port 9090", "/healthz"));
+        assert_eq!((operations.to_string().as_str(), operations.path), ("[::] port 9090", "/healthz"));
         assert_eq!(operations.certificate, None, "that listener has a setting of its own");
     }
 

@@ -172,7 +172,8 @@ impl QueueSlot {
     pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<(), QueueRejection> {
         let owed = self.slots.owed_bytes.load(Ordering::SeqCst);
         let most = self.slots.most_bytes.saturating_sub(owed);
-        if !grow(&self.slots.bytes, bytes, most) && !(owed == 0 && self.slots.take_alone(bytes)) {
+        let has_room = grow(&self.slots.bytes, bytes, most) || (owed == 0 && self.slots.take_alone(bytes));
+        if !has_room {
             return Err(QueueRejection::Memory);
         }
         self.record_bytes(bytes);

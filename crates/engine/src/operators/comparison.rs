@@ -65,7 +65,7 @@ impl CustomOperator for NumberComparison {
                 let members = arena.alloc_slice_copy(&[("one", **one), ("other", **other)]);
                 let pair = arena.alloc(DataValue::Object(members));
                 // It fails over what has no order alone.
-                engine.evaluate(rule, &*pair, arena).map_err(|_| not_a_number())
+                engine.evaluate(rule, *pair, arena).map_err(|_| not_a_number())
             }
             _ => Err(refuse("Invalid Arguments")),
         }

@@ -64,6 +64,7 @@ static DB_READ: FunctionEntry = FunctionEntry {
 static HTTP_CALL: FunctionEntry = FunctionEntry {
     strict: true,
     fields: &[
+        InputField::logic("idempotency_key", ""),
         InputField::connector(""),
         InputField::string("method", "").one_of(&["GET", "POST"]).or_default(DefaultInput::Text("GET")),
         InputField::string("path", "").overridden_by("path_logic").sent_as(SentForm::TextOrEmpty),
